@@ -27,7 +27,7 @@ const child = spawn(
     '--max-semi-space-size=32',
     '--test',
     '--test-concurrency=4',
-    '--test-timeout=900000',
+    `--test-timeout=${isLong ? 900_000 : 120_000}`,
     ...flags,
     ...files,
   ],

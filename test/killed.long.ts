@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { type Program, runProgram } from './support/program.js';
 import { connectRaw } from './support/raw-client.js';
+import { until } from './support/until.js';
 
 const part = 'Content-Disposition: form-data; name="part"; filename="dead.txt"';
 const head = `--frontier\r\n${part}\r\n\r\n`;
@@ -74,10 +75,10 @@ const moments: readonly (readonly [
 
 /** Waits until the run has files. */
 async function findFiles({ folder }: Program): Promise<void> {
-  for (;;) {
+  await until('a file', async () => {
     const names = await readdir(folder, { recursive: true });
-    if (names.some((name) => name.endsWith('.upload'))) return;
-  }
+    return names.some((name) => name.endsWith('.upload'));
+  });
 }
 
 test('after a kill at any moment the next run starts clean', async (t) => {

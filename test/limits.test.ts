@@ -50,7 +50,7 @@ test('more than 200 lines of the log in a second are counted, not written', asyn
   for (let number = 0; number < 200; number += 1) form.append(`${number}`, new Blob(['x']), 'a');
   const list = `http://127.0.0.1:${port}/api/multiparts/list`;
   // Each file is a line. The line about what was dropped comes with the first of a later second.
-  await until(async () => {
+  await until('a line about dropped lines', async () => {
     assert.equal((await fetch(list, { method: 'POST', body: form })).status, 200);
     return program.output().includes('log lines dropped');
   });

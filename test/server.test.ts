@@ -133,8 +133,7 @@ describe('LOG_REQUESTS and LOG_FORMAT', { concurrency: true }, () => {
   test('pretty: lines are for a person', async (t) => {
     const env = { LOG_FORMAT: 'pretty', REQUEST_MEMORY_BYTES_MAX: '99999999999' };
     const server = await run(t, { env });
-    while (!server.output().includes('WARN'))
-      await once(server.child.stdout ?? server.child, 'data');
+    await until('a warning', () => server.output().includes('WARN'));
     server.child.kill('SIGTERM');
     assert.equal((await server.ended()).code, 0);
     assert.match(server.output(), /^\d\d:\d\d:\d\d\.\d{3} WARN  the limits allow more /m);
@@ -169,7 +168,7 @@ describe('whatever happens', { concurrency: true }, () => {
     for (let sent = 0; sent < requests; sent += 100) await flood(100);
     server.child.stdout?.resume();
     // What was dropped is told of with the first line of a later second.
-    await until(async () => {
+    await until('a line about dropped lines', async () => {
       assert.equal((await fetch(`http://127.0.0.1:${port}/hello`)).status, 200);
       return server.output().includes('"log lines dropped"');
     });

@@ -142,7 +142,7 @@ describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
     let said = '';
     const onErrors = (text: string): void => void (said += text);
     const migrating = runCommand(['migrate'], { env: { STORE_URL: url }, onErrors });
-    await Promise.race([until(() => said !== ''), migrating]);
+    await Promise.race([until('a message on the standard error', () => said !== ''), migrating]);
     await database.start();
     const { code, errors } = await migrating;
     assert.equal(code, 0);

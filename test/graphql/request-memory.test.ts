@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
 import { askEvents, nextEvent } from '../support/sse-client.js';
 import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
@@ -21,12 +20,13 @@ async function listen(endpoint: GraphqlEndpoint, query: string): Promise<HandCli
   const { subscribers } = endpoint.subscriptions.count();
   const client = await connectReady(endpoint.port);
   client.send(subscribe('s', query));
-  await until(() => endpoint.subscriptions.count().subscribers !== subscribers);
+  await until('the subscription', () => endpoint.subscriptions.count().subscribers !== subscribers);
   return client;
 }
 
 async function assertNothingHeld(endpoint: GraphqlEndpoint): Promise<void> {
-  while (endpoint.sockets.size + endpoint.streams.size > 0 || endpoint.pool.bytes > 0) await turn();
+  const { pool, sockets, streams } = endpoint;
+  await until('the end of all', () => sockets.size + streams.size + pool.bytes === 0);
   assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
 }
 
@@ -52,7 +52,7 @@ test('an event beyond it is an error of its subscription, which goes on', async 
   const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '1048576' } });
   const clients = [await listen(endpoint, long), await listen(endpoint, short)];
   const reader = await askEvents(endpoint, long);
-  await until(() => endpoint.subscriptions.count().subscribers >= 3);
+  await until('three subscribers', () => endpoint.subscriptions.count().subscribers >= 3);
   assert.equal(await reader.next(), ':');
   endpoint.comment('x'.repeat(30_000));
   endpoint.comment('y');
@@ -107,7 +107,7 @@ test('an operation that runs does not keep the message that it came with', async
     const extensions = { filler: 'x'.repeat(50_000) };
     client.send({ id: `${count}`, type: 'subscribe', payload: { query: short, extensions } });
   }
-  await until(() => endpoint.subscriptions.count().subscribers >= 50);
+  await until('50 subscribers', () => endpoint.subscriptions.count().subscribers >= 50);
   assert.ok(endpoint.pool.bytes < 100_000, `${endpoint.pool.bytes}`);
   assert.ok(endpoint.pool.bytes > 50 * 500, `${endpoint.pool.bytes}`);
   await client.close();
@@ -150,7 +150,7 @@ test('operations that wait for the acknowledgement are counted, and given back',
   const client = await connectByHand(endpoint.port, { protocols: [] });
   const query = `{ __typename } #${'x'.repeat(60_000)}`;
   for (const id of ['a', 'b', 'c']) client.send({ id, type: 'start', payload: { query } });
-  await until(() => endpoint.pool.bytes >= 340_000);
+  await until('340,000 bytes of the pool', () => endpoint.pool.bytes >= 340_000);
   assert.equal((await client.ask({ type: 'connection_init' })).type, 'connection_ack');
   for (let count = 0; count < 6; count += 1) await client.next();
   assert.equal(endpoint.pool.bytes, 0);
@@ -179,7 +179,7 @@ test('a long result is counted until it is read, and given back', async (t) => {
       subscribe(`${id}`, `{ allPosts { comments { a: content b: content c: content } } }`),
     );
   }
-  await until(() => endpoint.pool.bytes >= 3_000_000);
+  await until('3,000,000 bytes of the pool', () => endpoint.pool.bytes >= 3_000_000);
   client.socket.resume();
   for (let count = 0; count < 18; count += 1) await client.next();
   await client.close();
@@ -189,7 +189,7 @@ test('a long result is counted until it is read, and given back', async (t) => {
 test('a long event is counted until the client of an event stream has taken it', async (t) => {
   const endpoint = await startEndpoint(t);
   const reader = await askEvents(endpoint, long);
-  await until(() => endpoint.subscriptions.count().subscribers >= 1);
+  await until('a subscriber', () => endpoint.subscriptions.count().subscribers >= 1);
   // Of the same group: what has come here was given to the stream too.
   const other = await listen(endpoint, long);
   for (const letter of ['x', 'y']) endpoint.comment(letter.repeat(350_000));
@@ -206,7 +206,7 @@ test('an event that finds no room ends nobody who reads, over sockets and event 
   const endpoint = await startEndpoint(t);
   const client = await listen(endpoint, long);
   const reader = await askEvents(endpoint, long);
-  await until(() => endpoint.subscriptions.count().subscribers >= 2);
+  await until('two subscribers', () => endpoint.subscriptions.count().subscribers >= 2);
   assert.equal(await reader.next(), ':');
   const others = endpoint.pool.open();
   others.set(endpoint.pool.bytesMax);

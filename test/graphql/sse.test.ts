@@ -117,13 +117,13 @@ describe('a client', { concurrency: 4 }, () => {
     const head = 'POST /graphql HTTP/1.1\r\nHost: blog.example\r\nAccept: text/event-stream\r\n';
     const type = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     client.send(`${head}${type}${body}`);
-    await until(() => endpoint.streams.size === 1);
+    await until('one stream', () => endpoint.streams.size === 1);
     // As a client does that leaves.
     client.halfClose();
     await turn();
     answer?.();
     await once(client.socket, 'close');
-    await until(() => endpoint.streams.size === 0);
+    await until('no stream', () => endpoint.streams.size === 0);
     assert.deepEqual(endpoint.subscriptions.count(), none);
   });
 
@@ -135,7 +135,7 @@ describe('a client', { concurrency: 4 }, () => {
       endpoint.comment(`${count}`);
       client.response.socket.resetAndDestroy();
     }
-    await until(() => endpoint.streams.size <= 1);
+    await until('all but one stream ended', () => endpoint.streams.size <= 1);
     for (let count = 0; count < 10; count += 1) {
       assert.equal(await reader.next(), eventOf(`${count}`));
     }
@@ -162,7 +162,7 @@ describe('a client', { concurrency: 4 }, () => {
     const endpoint = await startEndpoint(t, { env });
     await askEvents(endpoint, subscription);
     const reader = await subscribe(endpoint);
-    await until(() => endpoint.streams.size >= 2);
+    await until('two streams', () => endpoint.streams.size >= 2);
     for (let sent = 0; endpoint.streams.size === 2 && sent < 2_000; sent += 1) {
       const content = `${sent} ${'x'.repeat(50_000)}`;
       endpoint.comment(content);
@@ -175,7 +175,7 @@ describe('a client', { concurrency: 4 }, () => {
   test('that does not read is not waited for by a clean stop', async (t) => {
     const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '1073741824' } });
     await askEvents(endpoint, subscription);
-    await until(() => endpoint.streams.size >= 1);
+    await until('a stream', () => endpoint.streams.size >= 1);
     // More than the machine takes on the way, less than may wait.
     for (let sent = 0; sent < 120; sent += 1) {
       endpoint.comment('x'.repeat(60_000));
@@ -201,7 +201,7 @@ describe('of streams', { concurrency: 4 }, () => {
     endpoint.comment('for all');
     for (const reader of readers) assert.equal(await reader.next(), eventOf('for all'));
     readers.pop()?.leave();
-    await until(() => endpoint.streams.size <= 7);
+    await until('all but seven streams ended', () => endpoint.streams.size <= 7);
     await subscribe(endpoint);
   });
 
@@ -218,7 +218,7 @@ describe('of streams', { concurrency: 4 }, () => {
     const env = { REQUEST_MEMORY_BYTES_MAX: String(1024 * 1024), IDLE_TIMEOUT_SECONDS: '300' };
     const endpoint = await startEndpoint(t, { env });
     for (let count = 0; count < 16; count += 1) await askEvents(endpoint, subscription);
-    await until(() => endpoint.subscriptions.count().subscribers >= 16);
+    await until('16 subscribers', () => endpoint.subscriptions.count().subscribers >= 16);
     for (let sent = 0; endpoint.streams.size > 0 && sent < 2_000; sent += 1) {
       endpoint.comment('x'.repeat(50_000));
       await turn();

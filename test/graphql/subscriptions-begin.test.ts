@@ -76,7 +76,7 @@ describe('a subscription on a node that rests', { skip }, () => {
         assert.ok(isUnlocked, 'it cannot run before it has read where the comments end');
         return next;
       });
-      await until(() => isWaitedFor(url));
+      await until('a statement that waits for the lock', () => isWaitedFor(url));
       isUnlocked = true;
       await unlock();
       const next = await running;

@@ -18,7 +18,10 @@ async function listen(endpoint: GraphqlEndpoint, count = 1): Promise<HandClient>
   const client = await connectReady(endpoint.port);
   const { subscribers } = endpoint.subscriptions.count();
   for (let id = 0; id < count; id += 1) client.send(subscribe(`${id}`, query));
-  await until(() => endpoint.subscriptions.count().subscribers >= subscribers + count);
+  await until(
+    'all subscribers',
+    () => endpoint.subscriptions.count().subscribers >= subscribers + count,
+  );
   return client;
 }
 
@@ -102,7 +105,7 @@ test('a source that opens after its last member left is ended at once', async (t
   client.send({ id: '0', type: 'complete' });
   await client.settle();
   late.open();
-  await until(() => counts.closed === 1);
+  await until('one closed source', () => counts.closed === 1);
 });
 
 test('an event does not wait behind large events of many other groups', async (t) => {
@@ -125,7 +128,7 @@ test('an event does not wait behind large events of many other groups', async (t
   for (let id = 0; id < 12; id += 1) {
     others.send(subscribe(`${id}`, `subscription { commentAdded { g${id}: id ${aliases} } }`));
   }
-  await until(() => endpoint.subscriptions.count().groups === 12);
+  await until('12 groups', () => endpoint.subscriptions.count().groups === 12);
   const client = await listen(endpoint);
   endpoint.comment('x'.repeat(76_000));
   await client.next();
@@ -235,7 +238,7 @@ test('of a long postId nothing is kept, so that a socket holds little, however m
     const variables = { p: `${count}${'x'.repeat(64_000)}` };
     client.send({ id: `${count}`, type: 'subscribe', payload: { query: ofPost, variables } });
   }
-  await until(() => endpoint.subscriptions.count().groups === 76);
+  await until('76 groups', () => endpoint.subscriptions.count().groups === 76);
   assert.ok(endpoint.pool.bytes < 1_000_000, `${endpoint.pool.bytes}`);
   const reservation = endpoint.pool.open();
   assert.ok(reservation.grow(endpoint.pool.bytesMax / 2));

@@ -26,7 +26,10 @@ describe('clients of graphql-transport-ws', () => {
       const events = client.iterate({ query: subscription });
       const { subscribers } = endpoint().subscriptions.count();
       const first = events.next();
-      await until(() => endpoint().subscriptions.count().subscribers !== subscribers);
+      await until(
+        'another number of subscribers',
+        () => endpoint().subscriptions.count().subscribers !== subscribers,
+      );
       endpoint().comment('for the client');
       const { value } = (await first) as { value: { data: unknown } };
       assert.deepEqual(value.data, {

@@ -100,6 +100,6 @@ test('one socket more than the limit is refused with 503, and let in once one is
   assert.equal(refused.status, 503);
   assert.match(refused.text, /^retry-after: [0-9]+$/im);
   await open.pop()?.close();
-  await until(() => sockets.size <= 5);
+  await until('all but five sockets closed', () => sockets.size <= 5);
   assert.equal((await askUpgrade(port, upgradeLines())).status, 101);
 });

@@ -188,7 +188,7 @@ describe('operations', { concurrency: 4 }, () => {
       assert.equal((await client.next()).id, `q${count}`);
       assert.equal((await client.next()).type, 'complete');
     }
-    await until(() => waiting.length >= 2);
+    await until('two operations that wait', () => waiting.length >= 2);
     for (const finish of waiting) finish(big);
     assert.equal((await client.next()).id, 'q10');
   });
@@ -228,7 +228,7 @@ describe('peers', { concurrency: 4 }, () => {
     const dead = await connectReady(port, { autoPong: false });
     const alive = await connectReady(port);
     assert.equal((await dead.closed).code, 1006);
-    await until(() => sockets.size === 1);
+    await until('one socket', () => sockets.size === 1);
     assert.equal((await alive.ask({ type: 'ping' })).type, 'pong');
   });
 
@@ -240,7 +240,7 @@ describe('peers', { concurrency: 4 }, () => {
     silent.send(subscribe('s', subscription));
     reader.send(subscribe('r', subscription));
     reader.send(subscribe('r2', 'subscription { commentAdded { postId } }'));
-    await until(() => endpoint.subscriptions.count().subscribers >= 3);
+    await until('three subscribers', () => endpoint.subscriptions.count().subscribers >= 3);
     silent.socket.pause();
     let sent = 0;
     for (; endpoint.subscriptions.count().subscribers === 3 && sent < 2_000; sent += 1) {
@@ -265,7 +265,7 @@ describe('peers', { concurrency: 4 }, () => {
       client.socket.pause();
       clients.push(client);
     }
-    await until(() => endpoint.subscriptions.count().subscribers >= 16);
+    await until('16 subscribers', () => endpoint.subscriptions.count().subscribers >= 16);
     for (let sent = 0; endpoint.subscriptions.count().subscribers > 0 && sent < 2_000; sent += 1) {
       endpoint.comment('x'.repeat(50_000));
       await turn();
@@ -282,7 +282,7 @@ describe('peers', { concurrency: 4 }, () => {
       client.send(subscribe('s', subscription));
       client.socket.terminate();
     }
-    await until(() => endpoint.sockets.size <= 1);
+    await until('all but one socket closed', () => endpoint.sockets.size <= 1);
     endpoint.comment('hello');
     assert.equal((await reader.next()).id, 'r');
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });

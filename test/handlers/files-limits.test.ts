@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, suite, test } from 'node:test';
-import { setImmediate as nextIteration } from 'node:timers/promises';
 import { readConfig } from '../../dist/config.js';
 import { createFileHandlers } from '../../dist/handlers/files.js';
 import type { Uploads } from '../../dist/store/files/uploads.js';
@@ -13,6 +12,7 @@ import { startHttp } from '../support/http-kit.js';
 import { patient } from '../support/pace.js';
 import { keepOthersServed } from '../support/prober.js';
 import { connectRaw, get } from '../support/raw-client.js';
+import { until } from '../support/until.js';
 
 keepOthersServed();
 
@@ -79,7 +79,7 @@ test('a download counts its list among what waits for a client', async (t) => {
   slow.socket.pause();
   assert.ok(pool.bytes > files.length * 400, `${pool.bytes}`);
   slow.socket.destroy();
-  while (pool.bytes > 0) await nextIteration();
+  await until('an empty pool', () => pool.bytes === 0);
 });
 
 suite('an upload that breaks off', () => {
@@ -103,7 +103,7 @@ suite('an upload that breaks off', () => {
     for (const length of [0, 20, 100, 900_000, body.length - 60, body.length - 1]) {
       await sendHalf(t, server, body.subarray(0, length));
     }
-    while ((await filesOnDisk(server)).length > 0) await server.fetch('/hello');
+    await until('no file', async () => (await filesOnDisk(server)).length === 0);
     assert.deepEqual(await stored(server), []);
     assert.ok(server.logged.every(({ level }) => level !== 'error'));
     assert.equal((await post(server, 'list', body)).status, 200);

@@ -6,6 +6,7 @@ import { download, file, filesOnDisk, form, post, refusal, stored } from '../sup
 import { pluck } from '../support/lists.js';
 import { boundary, multipartBody, part, withHead } from '../support/multipart.js';
 import { startServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 suite('GET /api/multiparts', () => {
   test('begins with the fixed part, and holds nothing else at first', async (t) => {
@@ -93,7 +94,7 @@ suite('GET /api/multiparts', () => {
     assert.equal((await filesOnDisk(server)).length, 2);
     controller.abort();
     await assert.rejects(reader?.read() ?? Promise.resolve());
-    while ((await filesOnDisk(server)).length > 1) await server.fetch('/hello');
+    await until('one file', async () => (await filesOnDisk(server)).length === 1);
   });
 });
 

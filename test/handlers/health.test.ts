@@ -72,7 +72,7 @@ describe('the question to the store', () => {
     assert.equal((await ask()).status, 503);
     assert.equal(asked, 1);
     pong.open();
-    while ((await ask()).status !== 200) await Promise.resolve();
+    await until('a second question', async () => (await ask()).status === 200);
     assert.equal(asked, 2);
   });
 });
@@ -84,7 +84,7 @@ test('while the database is away the server is not ready, but alive', { skip }, 
   const server = await startServer(t, { env, monotonicNow: () => (now += 1_000) });
   const untilReady = async (status: number): Promise<unknown> => {
     let body: unknown;
-    await until(async () => {
+    await until(`${status} of /readyz`, async () => {
       const response = await server.fetch('/readyz');
       body = await response.json();
       return response.status === status;
@@ -151,7 +151,7 @@ describe('ADMIN_PORT', { concurrency: true }, () => {
 
 /** Asks until the server has taken notice of a signal. */
 async function untilNotReady(url: string): Promise<void> {
-  await until(async () => (await fetch(`${url}/readyz`)).status === 503);
+  await until('503 of /readyz', async () => (await fetch(`${url}/readyz`)).status === 503);
 }
 
 describe('DRAIN_DELAY_SECONDS', { concurrency: true }, () => {

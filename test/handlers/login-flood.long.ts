@@ -70,7 +70,7 @@ test('guesses from sixty addresses keep nobody out who has not guessed', async (
   };
   const attack = Promise.all(Array.from({ length: 60 }, (_, at) => guess(at)));
   // Before its first failure an address is like any other.
-  await until(() => failed.size === 60);
+  await until('60 failed logins', () => failed.size === 60);
   const statuses: string[] = [];
   const visitor = await openConnection(t, port);
   for (let at = 0; at < 25; at += 1) {

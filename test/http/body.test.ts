@@ -21,7 +21,7 @@ const limits = {
 /** Resolves when so many bytes of the connection have been read, and what they bring is kept. */
 async function arrival(request: HttpRequest, bytes: number): Promise<void> {
   const { socket } = request.incoming;
-  while (socket.bytesRead < bytes) await turn();
+  await until(`${bytes} bytes`, () => socket.bytesRead >= bytes);
   await turn();
 }
 
@@ -45,7 +45,7 @@ for (const [how, read] of Object.entries(readers)) {
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 99\r\n\r\nab`);
     await asked.opened;
     client.socket.resetAndDestroy();
-    await until(() => active() <= 0);
+    await until('the end of all requests', () => active() <= 0);
     assert.deepEqual(logged, []);
   });
 }

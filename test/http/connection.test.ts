@@ -40,7 +40,7 @@ test('a client that ends its side within a request is told so', async (t) => {
     assert.equal((await client.response()).status, 400);
     await client.ended();
   }
-  await until(() => active() <= 0);
+  await until('the end of all requests', () => active() <= 0);
 });
 
 test('HEAD has the headers of GET and no body, for texts and for streams (R9)', async (t) => {
@@ -101,7 +101,7 @@ test('a large response is counted until it is taken, and a second one is refused
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
   slow.socket.resume();
   assert.equal((await slow.response()).body.length, responseBytes);
-  await until(() => pool.bytes <= 0);
+  await until('an empty pool', () => pool.bytes <= 0);
   assert.equal((await other.ask(get('/large'))).status, 200);
 });
 

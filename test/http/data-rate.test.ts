@@ -97,7 +97,7 @@ describe('a client that is too slow', { concurrency: true }, () => {
       const { status, headers } = await client.ask(`\r\n\r\n${'x'.repeat(200_000)}`);
       assert.deepEqual([status, headers.get('connection')], [408, 'close']);
       await client.ended();
-      await until(() => pool.bytes === 0);
+      await until('an empty pool', () => pool.bytes === 0);
     });
   }
 
@@ -112,8 +112,8 @@ describe('a client that is too slow', { concurrency: true }, () => {
     const { client, pool } = await startHandler(t, () => large, { env });
     client.socket.pause();
     client.send(get('/'));
-    await until(() => pool.bytes > 0);
-    await until(() => pool.bytes === 0);
+    await until('memory of the pool in use', () => pool.bytes > 0);
+    await until('an empty pool', () => pool.bytes === 0);
   });
 });
 

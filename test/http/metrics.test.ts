@@ -44,7 +44,7 @@ function watch(main: string, port: number, place: string) {
     valueOf,
     /** Resolves once `valueOf` gives this. */
     async reaches(series: string, value: number): Promise<void> {
-      await until(async () => (await valueOf(series)) === value);
+      await until(`${series}${value}`, async () => (await valueOf(series)) === value);
     },
   };
 }

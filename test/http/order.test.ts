@@ -208,7 +208,7 @@ describe('requests that wait', () => {
     await client.ended();
     slow.open();
     assert.equal(asked(), 0);
-    await until(() => pool.bytes <= 0);
+    await until('an empty pool', () => pool.bytes <= 0);
     const other = await connectRaw(t, port);
     assert.equal((await other.ask(get('/count'))).body.toString(), '1');
   });
@@ -231,13 +231,13 @@ describe('requests that wait', () => {
     ['with invalid bytes at the end', 'Transfer-Encoding: chunked', 'zz\r\n'],
   ] as const) {
     test(`give back the memory of a body ${what} when the connection ends`, async (t) => {
-      const { client, slow, pool } = await startCounting(t);
+      const { client, slow, pool } = await startCounting(t, { IDLE_TIMEOUT_SECONDS: '300' });
       const chunk = 'x'.repeat(40_000);
       const body = head.startsWith('T') ? `9c40\r\n${chunk}\r\n` : chunk;
       client.send(`${get('/slow')}POST /echo HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n${body}${end}`);
-      await until(() => pool.bytes >= chunk.length);
+      await until('the body in the pool', () => pool.bytes >= chunk.length);
       client.socket.resetAndDestroy();
-      await until(() => pool.bytes === 0);
+      await until('an empty pool', () => pool.bytes === 0);
       slow.open();
       await turn();
       assert.equal(pool.bytes, 0);

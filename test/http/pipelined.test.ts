@@ -25,7 +25,7 @@ test('requests behind a stream without an end take no memory from others, and ma
     clients.push(client);
   }
   for (const client of clients) await client.ended();
-  await until(() => pool.bytes === 0);
+  await until('an empty pool', () => pool.bytes === 0);
   // A few are part of the connection: the stream goes on, and they are never looked at.
   const few = await connectRaw(t, port);
   few.send(get('/stream') + get('/large').repeat(3));

@@ -20,7 +20,7 @@ async function requestsOf(
   name = 'request',
 ): Promise<LogRecord[]> {
   const lines = (): LogRecord[] => server.logged.filter(({ event }) => event === name);
-  await until(() => lines().length >= count);
+  await until('as many lines of the log', () => lines().length >= count);
   return lines();
 }
 
@@ -149,7 +149,7 @@ test('a client that leaves before its response is logged as 499', async (t) => {
   client.send(get('/slow'));
   await asked.opened;
   client.socket.resetAndDestroy(); // one that only ends its side is still answered
-  await until(() => server.active() <= 0);
+  await until('the end of all requests', () => server.active() <= 0);
   opened.open();
   const [line] = await requestsOf(server, 1);
   assert.deepEqual([line?.['status'], line?.['bytes']], [499, 0]);

@@ -29,7 +29,7 @@ test('a stream that fails cuts its response short, with one log record', async (
   client.send(get('/'));
   await assert.rejects(client.response());
   await client.ended();
-  await until(() => active() <= 0);
+  await until('the end of all requests', () => active() <= 0);
   const found = logged.map(({ event }) => event);
   assert.deepEqual(found, ['response cut short']);
   assert.match(String(logged[0]?.['requestId']), /^test-./);

@@ -38,7 +38,7 @@ test('items that are loaded individually hold up no others', async () => {
   const { gates, running, askAll } = createSlow();
   gates.many.open();
   const long = askAll('long');
-  await until(() => running.one === 2);
+  await until('two statements', () => running.one === 2);
   await askAll('short');
   assert.deepEqual(running, { many: 0, one: 2, max: 3 });
   gates.one.open();
@@ -49,10 +49,10 @@ test('items that are loaded together hold up none that is loaded individually', 
   const { gates, running, ask, askAll } = createSlow();
   gates.many.open();
   const long = ask('long');
-  await until(() => running.one === 1);
+  await until('the end of one statement', () => running.one === 1);
   gates.many = gate();
   const short = askAll('short');
-  await until(() => running.many === 2);
+  await until('two statements of the other kind', () => running.many === 2);
   gates.one.open();
   assert.equal(await long, 'long');
   assert.equal(running.max, 3);
@@ -76,9 +76,9 @@ test('what came a second later is not joined, and so not refused for having wait
     loadOne: () => Promise.reject(new Error('Nothing is loaded individually.')),
   });
   const first = ask('first');
-  await until(() => sent.length === 1);
+  await until('one statement', () => sent.length === 1);
   const second = ask('second');
-  await until(() => sent.length === 2);
+  await until('two statements', () => sent.length === 2);
   const later: Promise<number>[] = [];
   for (now of [0, 500, 1_000, 1_999, 2_000]) later.push(ask('equal'), ask(`at ${now}`));
   opened.open();

@@ -56,7 +56,10 @@ for (const { name, skip, newUrl } of durableStores) {
       await uploads.close();
       await ageAll(directory);
       const { uploads: next } = await openDurable(records, t, { directory });
-      await until(async () => !(await listDurable(directory)).includes('young.upload'));
+      await until(
+        'the removal of the young upload',
+        async () => !(await listDurable(directory)).includes('young.upload'),
+      );
       assert.equal((await readAll(next)).length, 3);
     });
 

@@ -81,16 +81,22 @@ describe('after a failover to a standby that lags', { skip }, () => {
       const [first] = nodes;
       await first.store.posts.create({ title: 'a', content: 'b', authorId: null });
       await primary.query(primary.url(database), insert('kept', 7));
-      await until(() => nodes.every(({ heard }) => heard.length === 7));
+      await until('seven comments on each node', () =>
+        nodes.every(({ heard }) => heard.length === 7),
+      );
       await catchUp(primary, standby);
       await detach(standby);
       await primary.query(primary.url(database), insert('lost', lost));
-      await until(() => nodes.every(({ heard }) => heard.length === 7 + lost));
+      await until('the comments of the outage on each node', () =>
+        nodes.every(({ heard }) => heard.length === 7 + lost),
+      );
       await primary.stop('SIGQUIT');
       await promote();
       await standby.query(standby.url(database), insert('new', more));
       const last = 7 + lost + more;
-      await until(() => nodes.every(({ heard }) => heard.length >= last));
+      await until('the last comment on each node', () =>
+        nodes.every(({ heard }) => heard.length >= last),
+      );
       const all = [...texts('kept', 7), ...texts('lost', lost), ...texts('new', more)];
       for (const { heard, events } of nodes) {
         assert.deepEqual(heard, all);

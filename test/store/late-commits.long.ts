@@ -119,7 +119,7 @@ describe('commits that hang', { skip }, () => {
     const continuedAt = performance.now();
     state.storedAt = undefined;
     await standby.signal('SIGCONT');
-    await until(() => state.storedAt !== undefined);
+    await until('the stored comment', () => state.storedAt !== undefined);
     state.isOver = true;
     await running;
     const firstWrite = (state.storedAt ?? Infinity) - continuedAt;
@@ -172,14 +172,14 @@ describe('commits that hang', { skip }, () => {
       assert.deepEqual(await made(), []);
     }
     await database.query(url.href, 'DELETE FROM gate');
-    await until(async () => (await made()).length === 1);
+    await until('the first row', async () => (await made()).length === 1);
     await insert(3);
     assert.deepEqual(await made(), [1, 3]);
     // The next statement gets the connection that was used last.
     last?.[0].unpipe(last[1]);
     await assert.rejects(insert(4), unavailable);
     assert.deepEqual(await made(), [1, 3]);
-    await until(() => insert(5).then(() => true, unavailable));
+    await until('an insert that succeeds', () => insert(5).then(() => true, unavailable));
     assert.deepEqual(await made(), [1, 3, 5]);
   });
 });

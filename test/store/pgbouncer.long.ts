@@ -10,6 +10,7 @@ import { skipPostgres } from '../support/postgres.js';
 import { database } from '../support/shared-postgres.js';
 import { driverOptions } from '../support/driver-options.js';
 import { openOn } from '../support/stores.js';
+import { until } from '../support/until.js';
 import { watching } from '../support/watching.js';
 
 interface Pooled {
@@ -71,7 +72,8 @@ describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
       await watching(nodes);
       const listeners = `SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND query LIKE 'LISTEN %'`;
-      while ((await database.query(direct, listeners)).length !== listening);
+      const found = async () => database.query(direct, listeners);
+      await until('the listeners', async () => (await found()).length === listening);
       await Promise.all(
         times(count).map(async (at) => {
           const node = nodes[at % 2] ?? first;

@@ -12,6 +12,7 @@ import { skipPostgres } from '../support/postgres.js';
 import { database } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { driverOptions } from '../support/driver-options.js';
+import { until } from '../support/until.js';
 
 /** In each table. */
 const rowsMax = 5_000;
@@ -148,7 +149,7 @@ describe('statements on PostgreSQL', { skip: skipPostgres }, () => {
       // A connection adds to the statistics when it ends.
       const others = `SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()`;
-      while ((await database.query(url, others)).length > 0);
+      await until('the end', async () => (await database.query(url, others)).length === 0);
       const read = await database.query(
         url,
         `SELECT relname, 'in order' AS how, seq_tup_read::int AS rows FROM pg_stat_user_tables

@@ -41,7 +41,7 @@ describe('a cached response', { skip }, () => {
       primary.url('postgres'),
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'inkwell'",
     );
-    await until(async () => (await titleOf(server, path)) === 'before');
+    await until('the title from before', async () => (await titleOf(server, path)) === 'before');
     assert.equal(await titleOf(server, path), 'before');
     await changing`COMMIT`;
     await catchUp(primary, standby);
@@ -62,18 +62,21 @@ describe('a cached response', { skip }, () => {
     await session`UPDATE inkwell.posts SET title = 'lost' WHERE id = ${path.slice(7)}`;
     assert.equal(await titleOf(server, path), 'lost');
     const crashed = assert.rejects(openSession(t, url)`SELECT pg_sleep(600)`.execute());
-    await until(async () => (await postgres.query(url, sleeping)).length === 1);
+    await until(
+      'a statement that sleeps',
+      async () => (await postgres.query(url, sleeping)).length === 1,
+    );
     process.kill(backend?.pid ?? 0, 'SIGKILL');
     await crashed;
     // The next transaction gets the number of the lost one.
     const other = "UPDATE inkwell.todos SET title = 'other'";
-    await until(() =>
+    await until('a transaction that succeeds', () =>
       postgres.query(url, other).then(
         () => true,
         () => false,
       ),
     );
-    await until(async () => (await titleOf(server, path)) !== undefined);
+    await until('a title', async () => (await titleOf(server, path)) !== undefined);
     assert.equal(await titleOf(server, path), 'before');
   });
 });

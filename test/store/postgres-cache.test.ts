@@ -42,7 +42,7 @@ test('a response is cached while nobody commits', { skip }, async (t) => {
     return jsonTextResponse(200, '[]');
   };
   // Other tests may commit to other databases of the same server.
-  await until(async () => {
+  await until('a response that is kept', async () => {
     const before = made;
     await responses.respond('key', make);
     return made === before;
@@ -115,7 +115,7 @@ test('a write of this node makes anew only what has read its records', { skip },
   await madeBy(() => Promise.resolve());
   for (const write of elsewhere) {
     // Other tests may commit to other databases of the same server.
-    await until(async () => (await madeBy(write)) === 0);
+    await until('a response that is not made again', async () => (await madeBy(write)) === 0);
   }
   const here = [
     () => add(post.id),

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../dist/store/open.js';
 import { createServer, sql } from '../../dist/store/postgres/connection.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
@@ -20,18 +19,11 @@ import { database } from '../support/shared-postgres.js';
 import { driverOptions } from '../support/driver-options.js';
 import { openOn, openSession } from '../support/stores.js';
 import { createDirectory } from '../support/uploads.js';
+import { until } from '../support/until.js';
 
 const modern = 'application/graphql-response+json';
 const draft = { title: 'a', content: 'b', authorId: null };
 const unavailable = withCode('unavailable');
-
-async function until(what: () => Promise<boolean> | boolean, seconds = 10): Promise<void> {
-  const end = Date.now() + seconds * 1000;
-  while (!(await what())) {
-    assert.ok(Date.now() < end, `not within ${seconds} s`);
-    await pause(10);
-  }
-}
 
 describe('PostgreSQL', { skip }, () => {
   it('is said to be unavailable while it is away', async (t) => {
@@ -93,9 +85,10 @@ describe('PostgreSQL', { skip }, () => {
     }
     assert.deepEqual(lines, ['database is away']);
     await only('off');
-    while (!lines.includes('database is back')) {
+    await until('a write that succeeds', async () => {
       await write().catch(unavailable);
-    }
+      return lines.includes('database is back');
+    });
     assert.deepEqual(lines, ['database is away', 'database is back']);
     await write();
   });
@@ -107,7 +100,7 @@ describe('PostgreSQL', { skip }, () => {
     const log = (_level: string, event: string, facts?: object): number =>
       lines.push({ event, ...facts });
     const opening = openStore(url, driverOptions({ log }));
-    while (lines.length === 0) await new Promise(setImmediate);
+    await until('a line of the log', () => lines.length > 0);
     await database.start();
     const store = await opening;
     t.after(() => store.close());
@@ -178,7 +171,11 @@ describe('PostgreSQL', { skip }, () => {
     }
     assert.ok(seen.connections < 60, `${seen.connections} connections`);
     seen.isClosing = false;
-    await until(async () => Promise.resolve(store.posts.find(id)).then(Boolean, () => false), 3);
+    await until(
+      'a read',
+      () => Promise.resolve(store.posts.find(id)).then(Boolean, () => false),
+      3,
+    );
   });
 
   it('brings the tables up to date beside a reader, and stops no other node', async (context) => {
@@ -200,7 +197,7 @@ describe('PostgreSQL', { skip }, () => {
     await dump.begin(async (reader) => {
       await reader`LOCK TABLE inkwell.comments IN ACCESS SHARE MODE`;
       opening = openStore(url, driverOptions({ log }));
-      await until(() => lines.includes('waiting for the tables of the database'));
+      await until('the line', () => lines.includes('waiting for the tables of the database'));
       for (let again = 0; again < 100; again += 1) {
         const asked = performance.now();
         await old.comments.ofPost(id).read();
@@ -229,7 +226,7 @@ describe('PostgreSQL', { skip }, () => {
       const lines: string[] = [];
       const log = (_level: string, event: string): number => lines.push(event);
       opening = openStore(url, driverOptions({ log }));
-      await until(() => lines.includes('waiting for the tables of the database'));
+      await until('the line', () => lines.includes('waiting for the tables of the database'));
       const [state] = await session`SELECT version FROM inkwell.schema_state`;
       assert.equal(state?.['version'], 9);
       // A step that is done locks nothing.

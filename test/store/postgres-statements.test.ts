@@ -113,12 +113,15 @@ describe('statements that are joined', { skip }, () => {
     await session.begin(async (lock) => {
       await lock`LOCK TABLE inkwell.posts IN ACCESS EXCLUSIVE MODE`;
       const early = Promise.resolve(store.posts.find(id));
-      await until(async () => (await lock`SELECT FROM pg_locks WHERE NOT granted`).length > 0);
+      await until(
+        'a statement that waits for the lock',
+        async () => (await lock`SELECT FROM pg_locks WHERE NOT granted`).length > 0,
+      );
       const late = Promise.resolve(store.posts.find(id));
       await lock`UPDATE inkwell.posts SET title = 'later' WHERE id = ${id}`;
       return { both: Promise.all([early, late]) };
     });
-    await until(() => statements.length >= 2);
+    await until('two statements', () => statements.length >= 2);
     assert.equal((await store.posts.find(id))?.title, 'later');
   });
 

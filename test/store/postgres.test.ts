@@ -31,7 +31,7 @@ test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip },
   const responses = await session.begin(async (lock) => {
     await lock`LOCK TABLE inkwell.comments IN ACCESS EXCLUSIVE MODE`;
     const reads = times(50).map(() => service.fetch(`/comments/${randomUUID()}`));
-    await until(async () => {
+    await until('two statements that wait for the lock', async () => {
       const waiting = await lock`SELECT FROM pg_locks
         WHERE relation = 'inkwell.comments'::regclass AND NOT granted`;
       return waiting.length > 1;
@@ -78,7 +78,7 @@ test('a node that watches hears what is stored from then on, by all nodes', { sk
     await node.comments.add(id, 'own');
     await other.comments.add(id, 'of another');
     await slow.commit();
-    await until(() => heard.length >= 3);
+    await until('three comments', () => heard.length >= 3);
     stop?.();
     await node.comments.add(id, 'not watched');
     assert.deepEqual(heard, ['not to be seen yet', 'own', 'of another']);
@@ -91,7 +91,10 @@ async function polled(url: string): Promise<void> {
   const statement = `SELECT FROM pg_stat_activity
     WHERE query LIKE '%pg_snapshot_xmin%' AND pid <> pg_backend_pid() AND state = 'idle'
     AND query_start > '${since.toISOString()}'`;
-  await until(async () => (await database.query(url, statement)).length > 0);
+  await until(
+    'the statement on the server',
+    async () => (await database.query(url, statement)).length > 0,
+  );
 }
 
 test('a comment is waited for while one that began before it is stored', { skip }, async (t) => {
@@ -111,7 +114,7 @@ test('a comment is waited for while one that began before it is stored', { skip 
   await polled(url);
   await late.commit();
   await node.comments.add(id, 'third');
-  await until(() => heard.includes('third'));
+  await until('the third comment', () => heard.includes('third'));
   assert.deepEqual(heard, ['first', 'second', 'third']);
 });
 

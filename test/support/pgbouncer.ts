@@ -9,6 +9,7 @@ import { delimiter, join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { findPort, otherUser } from './postgres.js';
 import type { Ending } from './server.js';
+import { until } from './until.js';
 
 const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'];
 const program = folders.map((folder) => join(folder, 'pgbouncer')).find(existsSync);
@@ -39,10 +40,10 @@ export async function startPgBouncer(
     await exited;
     await rm(folder, { recursive: true, force: true });
   });
-  while (!(await isOpen(port))) {
+  await until('pgbouncer', () => {
     if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
+    return isOpen(port);
+  });
   const pooled = new URL(url);
   pooled.port = String(port);
   return pooled.href;

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { type PostgresServer, startPostgres } from './postgres.js';
 import { endTogether, startFront } from './postgres-proxy.js';
 import type { Ending } from './server.js';
+import { until } from './until.js';
 
 /** A copy of a server that follows it, until `detach` or its promotion. */
 export function startStandby(
@@ -62,9 +63,8 @@ export async function detach(standby: PostgresServer): Promise<void> {
   const url = standby.url('postgres');
   await standby.query(url, "ALTER SYSTEM SET primary_conninfo = ''");
   await standby.query(url, 'SELECT pg_reload_conf()');
-  while ((await standby.query(url, 'SELECT FROM pg_stat_wal_receiver')).length > 0) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  const receivers = 'SELECT FROM pg_stat_wal_receiver';
+  await until('the end of the receiver', async () => !(await standby.query(url, receivers)).length);
 }
 
 /** Waits until the standby has what was written before. */
@@ -72,7 +72,6 @@ export async function catchUp(primary: PostgresServer, standby: PostgresServer):
   const url = primary.url('postgres');
   const [at] = await primary.query(url, 'SELECT pg_current_wal_insert_lsn()::text AS lsn');
   const behind = `SELECT WHERE pg_last_wal_replay_lsn() < '${String(at?.['lsn'])}'`;
-  while ((await standby.query(standby.url('postgres'), behind)).length > 0) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  const there = standby.url('postgres');
+  await until('the standby', async () => !(await standby.query(there, behind)).length, 60);
 }

@@ -1,9 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * Looks again and again until it is so. Between two looks it leaves the processors to those that
- * are waited for; the time limit of the test run is the only one.
+ * Looks again and again until it is so, and fails after `seconds` with `what` it has waited for.
+ * Between two looks it leaves the processors to those that are waited for.
  */
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await pause(10);
+export async function until(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  seconds = 20,
+): Promise<void> {
+  const end = performance.now() + seconds * 1_000;
+  while (!(await isSo())) {
+    if (performance.now() > end) throw new Error(`Not within ${seconds} s: ${what}`);
+    await pause(10);
+  }
 }

@@ -17,6 +17,9 @@
  * 3. If A's response ends the connection, the socket never reaches B, which is dropped with it.
  * 4. Invalid bytes, an upgrade and CONNECT wait for the responses before them (`afterResponses`).
  *    Invalid bytes in the body of B are answered in the place of B (`replacePending`).
+ * 5. A reset arrives by reading, and a paused socket does not read. So each second `sweep` writes
+ *    nothing, zero bytes, to one that is paused: that fails if the client has reset it, and what B
+ *    holds is given back within that second, not when A is written.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -73,9 +76,11 @@ export class Connection {
     return this.#hasTooMany || this.#body?.isInPieces === true;
   }
 
-  /** Call it once a second. Closes the connection of a client that is too slow. */
+  /** Call it once a second. Closes the connection of a client that is too slow, or has left. */
   sweep(idleSecondsMax: number): void {
     const { socket } = this;
+    // Bytes that wait to be written would fail by themselves.
+    if (socket.isPaused() && socket.writable && socket.writableLength === 0) socket.write('');
     const due = this.#due;
     const bytes = due === 'body' ? socket.bytesRead : socket.bytesWritten - socket.writableLength;
     const hold = { held: this.memory.bytes, secondsMax: idleSecondsMax };
