@@ -1,7 +1,8 @@
 /**
  * Build step: makes dist/index.html, dist/openapi.json of docs/openapi.yaml, and dist/reference/, the page that shows
- * it, out of the development dependency `swagger-ui-dist` and the files in scripts/reference/. That package needs another one,
- * whose install script reports to its makers; scripts/no-install-report/ stands in for it.
+ * it, out of the development dependency `swagger-ui-dist` and the files in scripts/reference/. The script of the front
+ * page is served beside them. That package needs another one, whose install script reports to its makers;
+ * scripts/no-install-report/ stands in for it.
  */
 
 import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -36,4 +37,6 @@ for (const name of names) {
 for (const name of await readdir(own)) {
   await storeFile(target, name, await readFile(join(own, name)));
 }
+const script = 'address.js';
+await storeFile(target, script, await readFile(join(here, 'home', script)));
 console.log(`dist/reference: ${names.length} files of swagger-ui-dist and our own`);

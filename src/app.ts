@@ -97,9 +97,11 @@ export async function createApp(config: Config, deps: AppDeps) {
     ...createResponses(config, store, shared),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   };
-  const graphql = createGraphqlHandlers(parts);
-  const health = createHealthHandlers(store, monotonicNow);
   const pages = createPages(new URL('.', import.meta.url));
+  /** False in a build without pages, such as dist/inkwell.mjs alone. */
+  const hasUi = pages.graphqlUi !== undefined;
+  const graphql = createGraphqlHandlers({ ...parts, hasUi });
+  const health = createHealthHandlers(store, monotonicNow);
   const routes = createRoutes({ ...parts, graphql, health, pages });
   const adminRoutes = createAdminRoutes(health, metrics?.handler);
   const listener = listenTo(routes, { ...parts, cors: createCors(config.allowedOrigins) });
@@ -109,8 +111,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     /** Serves ADMIN_PORT. */
     adminListener: listenTo(adminRoutes, { log, run }),
     adminPool,
-    /** False in a build without pages, such as dist/inkwell.mjs alone. */
-    hasUi: pages.home !== undefined,
+    hasUi,
     upgrade: graphql.upgrade,
     /** From now on `/readyz` responds with 503. Requests are still served. */
     announceStop(): void {

@@ -20,6 +20,12 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** `--permission` has a stable name since Node 24. */
 const permissions = process.allowedNodeEnvironmentFlags.has('--permission');
 
+interface Home {
+  readonly ui?: string;
+  readonly reference?: string;
+  readonly routes: readonly string[];
+}
+
 interface Manifest {
   readonly version: string;
 }
@@ -76,6 +82,21 @@ describe('the bundle', () => {
     assert.deepEqual(await readdir(join(folder, 'app')), ['inkwell.mjs']);
   });
 
+  it('names no page where it has none, and leads no browser to one', async (context) => {
+    const server = await runProgram(context, { file });
+    const { url } = await server.listening();
+    const browser = { headers: { accept: 'text/html,*/*;q=0.8' }, redirect: 'manual' } as const;
+    const response = await fetch(url, browser);
+    const { routes, ...others } = (await response.json()) as { routes: readonly string[] };
+    assert.deepEqual(others, { name: 'Inkwell' });
+    assert.ok(routes.includes('GET /posts') && routes.includes('GET /readyz'));
+    const pages = ['/graphql-ui', '/graphql-ui/', '/docs', '/docs/', '/openapi.json'];
+    const named = routes.filter((route) => /graphql-ui|docs|openapi/.test(route));
+    assert.deepEqual(named, []);
+    for (const path of pages) assert.equal((await fetch(url + path, browser)).status, 404, path);
+    assert.equal((await fetch(`${url}/graphql`, browser)).status, 400);
+  });
+
   it('knows its version', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [file, '--version']);
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
@@ -90,6 +111,9 @@ describe('the bundle', () => {
     const { port } = await server.listening();
     const page = await fetch(`http://127.0.0.1:${port}/graphql-ui/`);
     assert.match(await page.text(), /<title>Inkwell/);
+    const home = (await (await fetch(`http://127.0.0.1:${port}/`)).json()) as Home;
+    assert.deepEqual([home.ui, home.reference], ['/graphql-ui/', undefined]);
+    assert.ok(home.routes.includes('GET /graphql-ui/*'));
   });
 
   it(

@@ -18,8 +18,13 @@ import type { HandlerDeps } from './deps.ts';
 
 export type GraphqlHandlers = ReturnType<typeof createGraphqlHandlers>;
 
-export function createGraphqlHandlers(deps: EndpointDeps & Pick<HandlerDeps, 'writing'>) {
-  const { log, writing } = deps;
+interface GraphqlDeps extends EndpointDeps, Pick<HandlerDeps, 'writing'> {
+  /** Whether there is a page to lead browsers to. */
+  readonly hasUi: boolean;
+}
+
+export function createGraphqlHandlers(deps: GraphqlDeps) {
+  const { log, writing, hasUi } = deps;
   let endpoint: GraphqlEndpoint | undefined;
   let loading: Promise<GraphqlEndpoint> | undefined;
   let isClosed = false;
@@ -55,7 +60,7 @@ export function createGraphqlHandlers(deps: EndpointDeps & Pick<HandlerDeps, 'wr
       throw new AppError('unsupported_media_type', message, { headers: ['Accept', accept] });
     },
     get: async (request: HttpRequest): Promise<HttpResponse> =>
-      request.query === '' && isBrowser(request) ? toUi : (await open()).get(request),
+      hasUi && request.query === '' && isBrowser(request) ? toUi : (await open()).get(request),
     /** The schema as a file. */
     schema: schemaFile,
     upgrade: ((incoming, socket, handshake) => {

@@ -4,6 +4,7 @@
  */
 
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
 import { negotiate } from '../http/media-type.ts';
@@ -15,17 +16,23 @@ const greeting = textResponse(200, 'Hello from Inkwell.');
 
 export const hello: Handler = () => greeting;
 
-const links = { ui: '/graphql-ui/', reference: '/docs/', openapi: '/openapi.json' } as const;
+type Pages = ReturnType<typeof createPages>;
 
-/** `page`: the page for browsers, or undefined in a build without pages; others get JSON. */
-export function createHome(routes: () => readonly RouteOf<Endpoint>[], page: Handler | undefined) {
+/** A page for browsers, where the build has it; JSON for others. */
+export function createHome(routes: () => readonly RouteOf<Endpoint>[], pages: Pages) {
+  const { home: page, graphqlUi, reference, openapi } = pages;
+  const links = {
+    ui: graphqlUi && '/graphql-ui/',
+    reference: reference && '/docs/',
+    openapi: openapi && '/openapi.json',
+  };
   const types = ['application/json', ...(page ? ['text/html'] : [])];
   const home: Handler = (request) => {
     const type = negotiate(request.header('accept'), types);
     if (type === undefined) throw new AppError('not_acceptable', 'The response is JSON or a page.');
     if (type === 'text/html' && page) return page(request);
     const described = routes().map(({ method, path }) => `${method} ${path}`);
-    const body = JSON.stringify({ name: 'Inkwell', ...(page && links), routes: described });
+    const body = JSON.stringify({ name: 'Inkwell', ...links, routes: described });
     const headers = ['Content-Type', 'application/json; charset=utf-8', 'Vary', 'Accept'];
     return { status: 200, headers, body };
   };
@@ -59,17 +66,22 @@ const headers: readonly string[] = [
 ].flat();
 
 /**
- * `folder`: the folder of the program, with a slash at the end. A build by `tsc` alone has no
- * pages: `home` is undefined then, and there are no files.
+ * `folder`: the folder of the program, with a slash at the end. What is not in it is undefined, and
+ * has no route: a bundle may stand alone, and a build by `tsc` has no pages.
  */
 export function createPages(folder: URL) {
   const pathOf = (name: string): string => fileURLToPath(new URL(name, folder));
-  const home = pathOf('index.html');
+  const ifThere = <T>(name: string, create: (path: string) => T): T | undefined =>
+    existsSync(pathOf(name)) ? create(pathOf(name)) : undefined;
   return {
-    home: existsSync(home) ? createStaticFile(home, [...headers, 'Vary', 'Accept']) : undefined,
-    graphqlUi: createPageHandlers('/graphql-ui/', pathOf('graphql-ui')),
-    reference: createPageHandlers('/docs/', pathOf('reference')),
-    openapi: createStaticFile(pathOf('openapi.json')),
+    home: ifThere('index.html', (path) => createStaticFile(path, [...headers, 'Vary', 'Accept'])),
+    graphqlUi: ifThere('graphql-ui/index.html.gz', (path) =>
+      createPageHandlers('/graphql-ui/', dirname(path)),
+    ),
+    reference: ifThere('reference/index.html.gz', (path) =>
+      createPageHandlers('/docs/', dirname(path)),
+    ),
+    openapi: ifThere('openapi.json', (path) => createStaticFile(path)),
   };
 }
 

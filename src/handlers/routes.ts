@@ -37,8 +37,7 @@ export function createRoutes(deps: RouteDeps): readonly Route[] {
     route('POST', '/graphql', { handler: graphql.post }),
     route('GET', '/graphql', { handler: graphql.get }),
     route('GET', '/graphql/schema.graphql', { handler: reading(graphql.schema) }),
-    route('GET', '/graphql-ui', { handler: pages.graphqlUi.redirect }),
-    route('GET', '/graphql-ui/*', { handler: pages.graphqlUi.file }),
+    ...pageRoutes('/graphql-ui', pages.graphqlUi),
     route('GET', '/hello', { handler: hello, produces: 'text/plain' }),
     // Spec §4.2
     route('GET', '/posts', { handler: reading(posts.list), ...json }),
@@ -75,13 +74,21 @@ export function createRoutes(deps: RouteDeps): readonly Route[] {
     // R12: `Location` of a new article points here.
     route('GET', '/articles/{id}', { handler: reading(articles.redirect) }),
     // Not in the specification (R35)
-    route('GET', '/', { handler: createHome(() => routes, pages.home) }),
-    route('GET', '/openapi.json', { handler: pages.openapi, ...json }),
-    route('GET', '/docs', { handler: pages.reference.redirect }),
-    route('GET', '/docs/*', { handler: pages.reference.file }),
+    route('GET', '/', { handler: createHome(() => routes, pages) }),
+    ...(pages.openapi ? [route('GET', '/openapi.json', { handler: pages.openapi, ...json })] : []),
+    ...pageRoutes('/docs', pages.reference),
     ...createAdminRoutes(deps.health),
   ];
   return routes;
+}
+
+/** None where the program is without that page, as a bundle alone is. */
+function pageRoutes(path: string, page: RouteDeps['pages']['reference']): readonly Route[] {
+  if (page === undefined) return [];
+  return [
+    route('GET', path, { handler: page.redirect }),
+    route('GET', `${path}/*`, { handler: page.file }),
+  ];
 }
 
 /** Not in the specification (R35); ADMIN_PORT has these routes, and `/metrics`. */

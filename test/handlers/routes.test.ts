@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { entries } from '../support/reference.js';
 import { startServer } from '../support/server.js';
 
 const post = '/posts/00000000-0000-7000-8000-0000000000ff';
@@ -96,13 +97,20 @@ test('GET /: a page for a browser, whose links lead somewhere', async (t) => {
   assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
   assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
   const page = await response.text();
-  assert.doesNotMatch(page, /<script/);
-  const links = Array.from(page.matchAll(/href="(\/[^"]+)"/g), ([, link = '']) => link);
-  assert.equal(links.length, 2);
+  assert.doesNotMatch(page, /<script(?![^>]* src=)/);
+  const links = new Set(
+    Array.from(page.matchAll(/(?:href|src)="(\/[^"#]+)/g), ([, link = '']) => link),
+  );
+  for (const link of ['/graphql-ui/', '/docs/', '/docs/address.js']) assert.ok(links.has(link));
   for (const link of links) assert.equal((await server.fetch(link)).status, 200, link);
-  const listed = Array.from(page.matchAll(/<dt>([^<]+)<\/dt>/g), ([, route = '']) => route);
+  const terms = Array.from(page.matchAll(/<dt>(.+?)<\/dt>/gs), ([, term = '']) => term);
+  const listed = terms.map((term) => term.replaceAll(/<[^>]+>/g, '').trim());
   const { routes } = (await (await server.fetch('/')).json()) as { routes: readonly string[] };
   assert.deepEqual(listed.toSorted(), routes.toSorted());
+  for (const { name, operation } of entries) {
+    const link = `<a href="/docs/#/${operation.tags[0]}/${operation.operationId}"`;
+    assert.ok(terms[listed.indexOf(name)]?.includes(link), `${name}: ${link}`);
+  }
 });
 
 test('GET /graphql without a query leads a browser to the UI, and no other client', async (t) => {

@@ -31,6 +31,7 @@ interface Body {
 
 export interface Operation {
   readonly operationId: string;
+  readonly tags: readonly string[];
   readonly parameters?: readonly { readonly name: string; readonly example?: unknown }[];
   readonly requestBody?: {
     readonly content: Readonly<Record<string, Body>>;
