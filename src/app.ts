@@ -161,9 +161,9 @@ interface LoginsDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
 
 /** Who may do what (Spec §5). */
 function createLogins(config: Config, { accounts }: Store, deps: LoginsDeps) {
-  const { requireAuth } = config;
+  const { requireAuth, tokenTtlSeconds: ttlSeconds, sessionSecondsMax } = config;
   const secrets = getSecrets(config, deps.log);
-  const tokens = createTokens({ secrets, ttlSeconds: config.tokenTtlSeconds, now: deps.now });
+  const tokens = createTokens({ secrets, ttlSeconds, sessionSecondsMax, now: deps.now });
   const login = createLogin({
     accounts,
     security: deps.security,

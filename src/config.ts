@@ -112,6 +112,10 @@ export const settings = {
     max: 31_536_000,
     meaning: 'Lifetime of an access token.',
   }),
+  sessionSecondsMax: setting.seconds('SESSION_SECONDS_MAX', 28_800, {
+    max: 31_536_000,
+    meaning: 'Time since the login in which its token can be refreshed.',
+  }),
   usersFile: setting.text('USERS_FILE', 'file', {
     meaning:
       'JSON array of `{username, email, roles, passwordHash}`, in place of the demo accounts.',

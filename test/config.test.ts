@@ -68,6 +68,7 @@ const bounds: Readonly<Record<string, readonly [number, number?]>> = {
   STORE_CONNECTIONS_MAX: [1],
   STORE_TIMEOUT_SECONDS: timer,
   TOKEN_TTL_SECONDS: [1, 31_536_000],
+  SESSION_SECONDS_MAX: [1, 31_536_000],
   LOGIN_FAILURES_MAX: [1],
   CONNECTIONS_MAX: [1],
   BODY_BYTES_MAX: [1_024],

@@ -15,7 +15,7 @@ import type { Tokens } from './jwt.ts';
 type WithHeaders = Pick<HttpRequest, 'header'>;
 
 interface AccessDeps {
-  readonly tokens: Pick<Tokens, 'verify'>;
+  readonly tokens: Pick<Tokens, 'verify' | 'renew'>;
   readonly accounts: Pick<Store['accounts'], 'find'>;
   readonly requireAuth: Config['requireAuth'];
   readonly metrics?: Pick<ServiceMetrics, 'tokenRefused'> | undefined;
@@ -24,17 +24,11 @@ interface AccessDeps {
 export type Access = ReturnType<typeof createAccess>;
 
 export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessDeps) {
-  /** Clients get one message for every fault. */
-  const refuse = (fault: TokenRefusal): never => {
+  const refuse = (fault: TokenRefusal, message = invalidToken): never => {
     metrics?.tokenRefused(fault);
-    throw new AppError('invalid_token', 'The access token is not valid or has expired.');
+    throw new AppError('invalid_token', message);
   };
-  /**
-   * Returns the account, without a promise if the store does; undefined for a request without an
-   * `Authorization` header (R23). Throws `missing_token` for another scheme than bearer, and
-   * `invalid_token` if the token is not valid or its account was removed.
-   */
-  const viewerOf = (request: WithHeaders): MaybePromise<Account | undefined> => {
+  const sessionOf = (request: WithHeaders) => {
     const authorization = request.header('authorization');
     if (authorization === undefined) return undefined;
     const scheme = bearerStart.exec(authorization)?.[0];
@@ -42,9 +36,18 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
     if (scheme === undefined) throw missingToken();
     const claims = tokens.verify(authorization.slice(scheme.length));
     if (typeof claims === 'string') return refuse(claims);
-    // A removed account ends its tokens (R22).
-    return andThen(accounts.find(claims.sub), (account) => account ?? refuse('account'));
+    // A removed account ends its tokens (R22), and so does another password (R42).
+    return andThen(accounts.find(claims.sub), (account) =>
+      account !== undefined && claims.isOf(account) ? { account, claims } : refuse('account'),
+    );
   };
+  /**
+   * Returns the account, without a promise if the store does; undefined for a request without an
+   * `Authorization` header (R23). Throws `missing_token` for another scheme than bearer, and
+   * `invalid_token` if the token is not valid or its account was removed or has another password.
+   */
+  const viewerOf = (request: WithHeaders): MaybePromise<Account | undefined> =>
+    andThen(sessionOf(request), (session) => session?.account);
   /** The same, but throws `missing_token` without the header too. */
   const authenticate = (request: WithHeaders): MaybePromise<Account> =>
     andThen(viewerOf(request), (account) => {
@@ -62,6 +65,13 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
   return {
     authenticate,
     viewerOf,
+    /** Returns a new token of the session of this one (R42). Throws as `authenticate` does. */
+    refresh: (request: WithHeaders): MaybePromise<string> =>
+      andThen(sessionOf(request), (session) => {
+        if (session === undefined) throw missingToken();
+        const token = tokens.renew(session.claims, session.account);
+        return token ?? refuse('session', 'The session has ended: log in again.');
+      }),
     /** False if the account was removed, or has another password, since it was found. */
     isCurrent: ({ username, passwordHash }: Account): MaybePromise<boolean> =>
       andThen(accounts.find(username), (found) => found?.passwordHash === passwordHash),
@@ -80,6 +90,9 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
     },
   };
 }
+
+/** One message for every fault of a token. */
+const invalidToken = 'The access token is not valid or has expired.';
 
 /** The scheme's name in any case, then blanks (RFC 9110 §11.1, §11.4). */
 const bearerStart = /^bearer(?: +|$)/i;

@@ -1,6 +1,20 @@
 /**
  * Signed access tokens: JWS compact serialization with HS256 and nothing else (RFC 7515, RFC 7519,
  * RFC 8725). Offers `createTokens`, which signs and verifies, and `verifySignature` below it.
+ *
+ * 1. A login begins a session. Its tokens have one `auth_time`, the second of the login, and can be
+ *    renewed until SESSION_SECONDS_MAX have passed since then (R42).
+ * 2. A token belongs to the password of its account: `credential` is an HMAC of the password hash.
+ *    Its key is derived from the key that signs the token, so that it reveals nothing of the hash,
+ *    and two services with one account have different ones.
+ * 3. Whoever verifies a token finds the account, and asks whether the token is its own still.
+ *
+ * For example, with a lifetime of 60 and a session of 150 seconds, of a login at 1000:
+ *
+ *     login at 1000     exp 1060, auth_time 1000
+ *     renewed at 1050   exp 1110, auth_time 1000
+ *     renewed at 1100   exp 1160, auth_time 1000
+ *     renewed at 1150   refused; the token before it is valid for ten seconds more
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -15,6 +29,10 @@ interface Claims {
   readonly email: string;
   readonly roles: readonly string[];
   readonly exp: number;
+  /** The login; 0 in a token that does not tell, which cannot be renewed. */
+  readonly authTime: number;
+  /** True if the account has the password that it had when the token was made. */
+  readonly isOf: (account: Pick<Account, 'passwordHash'>) => boolean;
 }
 
 /**
@@ -32,6 +50,7 @@ interface TokensOptions {
    */
   readonly secrets: readonly [Buffer, ...Buffer[]];
   readonly ttlSeconds: number;
+  readonly sessionSecondsMax: number;
   readonly now: () => Date;
 }
 
@@ -41,21 +60,31 @@ export const tokenLengthMax = 4_096;
 /** Memory of the verified tokens: a token costs one HMAC, not one for each request. */
 const verifiedBytesMax = 4 * 1024 * 1024;
 
-export function createTokens({ secrets, ttlSeconds, now }: TokensOptions) {
+export function createTokens({ secrets, ttlSeconds, sessionSecondsMax, now }: TokensOptions) {
   const signing = createSecretKey(secrets[0]);
   const keys = [signing, ...secrets.slice(1).map((bytes) => createSecretKey(bytes))];
   // The key is the whole token. Only valid tokens are cached, so that a client without the signing
   // key cannot fill the cache.
   const verified = new BoundedMap<Claims>(verifiedBytesMax);
 
+  /** Returns a token that expires after its time to live; by default of a new session. */
+  const sign = (account: Omit<Account, 'id'>, authTime?: number): string => {
+    const { username: sub, email, roles, passwordHash } = account;
+    const iat = Math.floor(now().getTime() / 1000);
+    const times = { iat, exp: iat + ttlSeconds, auth_time: authTime ?? iat };
+    const credential = toCredential(signing, passwordHash);
+    const header = toSegment({ alg: 'HS256', typ: 'JWT', kid: toKeyId(signing) });
+    const input = `${header}.${toSegment({ sub, email, roles, ...times, credential })}`;
+    return `${input}.${toSignature(signing, input)}`;
+  };
+
   return {
-    /** Returns a token for this account that expires after the configured time to live. */
-    sign({ username, email, roles }: Pick<Account, 'username' | 'email' | 'roles'>): string {
-      const iat = Math.floor(now().getTime() / 1000);
-      const exp = iat + ttlSeconds;
-      const header = toSegment({ alg: 'HS256', typ: 'JWT', kid: toKeyId(signing) });
-      const input = `${header}.${toSegment({ sub: username, email, roles, iat, exp })}`;
-      return `${input}.${toSignature(signing, input)}`;
+    sign,
+
+    /** Returns a new token of the same session, or undefined if the session has ended. */
+    renew({ authTime }: Pick<Claims, 'authTime'>, account: Account): string | undefined {
+      const hasEnded = now().getTime() / 1000 >= authTime + sessionSecondsMax;
+      return hasEnded ? undefined : sign(account, authTime);
     },
 
     /** Returns the claims of a token that is valid now, or why the token is refused. */
@@ -65,8 +94,9 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions) {
       if (cached !== undefined) return nowSeconds < cached.exp ? cached : 'expired';
       const claims = readToken(keys, token, nowSeconds);
       if (typeof claims === 'string') return claims;
-      // Upper estimate for a token and its claims, whose texts may take two bytes a character.
-      const bytes = 768 + 3 * token.length;
+      // Upper estimate for a token, its claims, whose texts may take two bytes a character, and the
+      // password hash that they were compared with.
+      const bytes = 1_280 + 3 * token.length;
       // Copied, because a slice would keep the header that it was cut out of.
       verified.set(Buffer.from(token).toString(), claims, bytes);
       return claims;
@@ -80,6 +110,24 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions) {
  */
 function toKeyId(key: KeyObject): string {
   return toSignature(key, 'inkwell key id').slice(0, 8);
+}
+
+function toCredential(key: KeyObject, passwordHash: string): string {
+  const derived = createHmac('sha256', key).update('inkwell credential key').digest();
+  const digest = createHmac('sha256', derived).update(passwordHash).digest();
+  return digest.subarray(0, 16).toString('base64url');
+}
+
+/** The texts are compared as they are: the credential is part of what was signed. */
+function createIsOf(key: KeyObject, credential: string): Claims['isOf'] {
+  // The hash that was found equal last, so that a token costs one HMAC, not one for each request.
+  let known: string | undefined;
+  return ({ passwordHash }) => {
+    if (passwordHash === known) return true;
+    if (toCredential(key, passwordHash) !== credential) return false;
+    known = passwordHash;
+    return true;
+  };
 }
 
 /** The key that a token names, and its payload, which is not checked. */
@@ -120,7 +168,7 @@ function readToken(keys: readonly KeyObject[], token: string, nowSeconds: number
     if (signed === 'signature') continue;
     if (typeof signed === 'string') return signed;
     if (signed.kid !== undefined && signed.kid !== toKeyId(key)) return 'signature';
-    return decodeClaims(parseObject(signed.payload), nowSeconds);
+    return decodeClaims(parseObject(signed.payload), key, nowSeconds);
   }
   return 'signature';
 }
@@ -140,14 +188,21 @@ function isHeader({ alg, typ = 'JWT', kid = '', ...others }: Members): boolean {
 
 /**
  * Returns the claims if they are complete and valid now. A token expires at the start of the second
- * `exp`, with no leeway (R22, RFC 7519 §4.1.4). A token with an audience is refused (§4.1.3).
+ * `exp`, with no leeway (R22, RFC 7519 §4.1.4). A token with an audience is refused (§4.1.3), and
+ * so is one without `credential`: no change of a password would end it.
  */
-function decodeClaims(members: Members | undefined, nowSeconds: number): Claims | TokenFault {
+function decodeClaims(
+  members: Members | undefined,
+  key: KeyObject,
+  nowSeconds: number,
+): Claims | TokenFault {
   if (members === undefined || Object.hasOwn(members, 'aud')) return 'malformed';
-  const { sub, email, roles, exp, iat = 0, nbf = 0 } = members;
+  const { sub, email, roles, credential, exp, iat = 0, nbf = 0, auth_time: authTime = 0 } = members;
   if (typeof sub !== 'string' || typeof email !== 'string' || !isStrings(roles)) return 'malformed';
-  if (!isTime(exp) || !isTime(iat) || !isTime(nbf)) return 'malformed';
-  return nbf <= nowSeconds && nowSeconds < exp ? { sub, email, roles, exp } : 'expired';
+  if (typeof credential !== 'string') return 'malformed';
+  if (!isTime(exp) || !isTime(iat) || !isTime(nbf) || !isTime(authTime)) return 'malformed';
+  if (nowSeconds < nbf || nowSeconds >= exp) return 'expired';
+  return { sub, email, roles, exp, authTime, isOf: createIsOf(key, credential) };
 }
 
 /** RFC 7519 §2 allows fractions of a second; this service writes and reads whole ones (R22). */

@@ -52,6 +52,7 @@ export function createRoutes(deps: RouteDeps): readonly Route[] {
     route('DELETE', '/comments/{id}', { handler: writing(comments.remove) }),
     // Spec §4.3
     route('POST', '/auth/login', { handler: accounts.login }),
+    route('POST', '/auth/refresh', { handler: accounts.refresh }), // R42
     route('GET', '/profile', { handler: accounts.profile, ...json }),
     // Spec §4.4
     route('POST', '/api/multiparts/simple', { handler: writing(files.uploadSimple) }),

@@ -40,8 +40,11 @@ export type Outcome = 'ok' | 'error' | 'refused';
 type DropReason = 'slow_consumer' | 'overflow' | 'failed';
 const dropReasons: readonly DropReason[] = ['slow_consumer', 'overflow', 'failed'];
 
-/** Why a token was refused: its own fault (`auth/jwt.ts`), or that its account was removed. */
-const tokenRefusals = ['expired', 'signature', 'malformed', 'account'] as const;
+/**
+ * Why a token was refused: its own fault (`auth/jwt.ts`); `account`: it was removed, or has another
+ * password; `session`: the token is valid, but too long after its login to be refreshed.
+ */
+const tokenRefusals = ['expired', 'signature', 'malformed', 'account', 'session'] as const;
 export type TokenRefusal = (typeof tokenRefusals)[number];
 
 /** A statement that reads, or a transaction that writes. */

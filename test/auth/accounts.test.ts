@@ -118,7 +118,8 @@ test('an account at every bound gets a token that is not too long', async () => 
   assert.ok(account);
   const secrets = [Buffer.alloc(32, 1)] as const;
   const now = (): Date => new Date();
-  const tokens = createTokens({ secrets: [...secrets], ttlSeconds: 31_536_000, now });
+  const seconds = { ttlSeconds: 31_536_000, sessionSecondsMax: 31_536_000 };
+  const tokens = createTokens({ secrets: [...secrets], ...seconds, now });
   const claims = tokens.verify(tokens.sign(account));
   assert.ok(typeof claims !== 'string');
   assert.equal(claims.sub, username);

@@ -1,44 +1,27 @@
 /** Tokens: every kind of damage, and the claims that count (R20, R22). */
 
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { createTokens, tokenLengthMax } from '../../dist/auth/jwt.js';
+import { tokenLengthMax } from '../../dist/auth/jwt.js';
 import { words } from '../support/lists.js';
 import { distUrl, runInHeap } from '../support/small-heap.js';
-
-const secret = Buffer.alloc(32, 7);
-const account = { username: 'user', email: 'user@example.com', roles: ['USER', 'ADMIN'] };
-const startSeconds = 1_700_000_000;
-
-/** At a clock that stands still. */
-function createOwn() {
-  const now = (): Date => new Date(startSeconds * 1000);
-  return createTokens({ secrets: [secret], ttlSeconds: 60, now });
-}
-
-const toSegment = (text: string | Buffer): string => Buffer.from(text).toString('base64url');
-const sign = (input: string, key: Buffer = secret): string =>
-  `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`;
-/** A token that is signed well, whatever it says. */
-const forge = (header: string | Buffer, payload: string | Buffer): string =>
-  sign(`${toSegment(header)}.${toSegment(payload)}`);
-
-const toKeyId = (key: Buffer): string =>
-  createHmac('sha256', key).update('inkwell key id').digest('base64url').slice(0, 8);
-
-const goodHeader = '{"alg":"HS256","typ":"JWT"}';
-const { username: sub, ...more } = account;
-const goodClaims = { sub, ...more, iat: startSeconds, exp: startSeconds + 60 };
-const goodPayload = JSON.stringify(goodClaims);
-
-type Verified = ReturnType<ReturnType<typeof createTokens>['verify']>;
-
-function claimsOf(verified: Verified): Exclude<Verified, string> {
-  assert.ok(typeof verified !== 'string', 'refused');
-  return verified;
-}
+import {
+  account,
+  claimsOf,
+  createOwn,
+  forge,
+  goodClaims,
+  goodHeader,
+  goodPayload,
+  person,
+  secret,
+  sign,
+  startSeconds,
+  toKeyId,
+  toSegment,
+  type Verified,
+} from '../support/tokens.js';
 
 function assertGood(verified: Verified, message = 'refused'): void {
   assert.ok(typeof verified !== 'string', message);
@@ -56,7 +39,7 @@ test('a token carries name, address and roles, and lives for its time to live', 
   assert.deepEqual(JSON.parse(String(header)), said);
   assert.deepEqual(JSON.parse(String(payload)), goodClaims);
   const claims = claimsOf(tokens.verify(token));
-  assert.deepEqual([claims.sub, claims.email, claims.roles], Object.values(account));
+  assert.deepEqual([claims.sub, claims.email, claims.roles], Object.values(person));
 });
 
 test('no token survives the flip of any one bit, also once it is remembered', () => {
@@ -139,9 +122,8 @@ test('only the header of a plain HS256 token is taken', () => {
 });
 
 test('a key id names the one key that may have signed; without one any key may', () => {
-  const keys = [Buffer.alloc(32, 8), secret];
-  const now = (): Date => new Date(startSeconds * 1000);
-  const tokens = createTokens({ secrets: [keys[0] ?? secret, secret], ttlSeconds: 60, now });
+  const keys = [Buffer.alloc(32, 8), secret] as const;
+  const tokens = createOwn(keys);
   for (const key of keys) {
     const isTaken = (header: object): boolean => {
       const input = `${toSegment(JSON.stringify(header))}.${toSegment(goodPayload)}`;
@@ -158,6 +140,8 @@ test('a key id names the one key that may have signed; without one any key may',
 const goodValues: Readonly<Record<string, readonly unknown[]>> = {
   roles: [[], account.roles],
   iat: [undefined],
+  auth_time: [undefined, 0],
+  credential: ['of no password'],
   exp: [Number.MAX_SAFE_INTEGER],
   nbf: [undefined, startSeconds],
   jti: ['whatever'],
@@ -178,6 +162,8 @@ const badValues: typeof goodValues = {
     [9e9],
   ],
   iat: ['now', startSeconds - 0.5, null],
+  auth_time: ['now', startSeconds - 0.5, -1, null],
+  credential: [undefined, null, 7, ['x']],
   nbf: [startSeconds + 1, 'soon', null],
   aud: ['another service'],
 };
@@ -255,7 +241,8 @@ test('a token that was verified is remembered, within a bound on their memory', 
     const now = () => new Date();
     const tokens = createTokens({ secrets: [Buffer.alloc(32, 7)], ttlSeconds: 60, now });
     for (let count = 0; count < 3_000; count += 1) {
-      const token = ' '.repeat(15_000) + tokens.sign({ username: 'a', email: 'b' + count, roles: [] });
+      const account = { username: 'a', email: 'b' + count, roles: [], passwordHash: 'c' };
+      const token = ' '.repeat(15_000) + tokens.sign(account);
       tokens.verify(token.slice(15_000));
     }`;
   assert.equal(runInHeap(12, script), '');
@@ -266,7 +253,9 @@ test('any account comes back out of its token', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       const claims = claimsOf(
-        tokens.verify(tokens.sign({ username: text, email: text, roles: [text] })),
+        tokens.verify(
+          tokens.sign({ username: text, email: text, roles: [text], passwordHash: '' }),
+        ),
       );
       assert.deepEqual([claims.sub, claims.email, claims.roles], [text, text, [text]]);
     }),
@@ -278,11 +267,7 @@ test('a refused token has a fault with a name', () => {
   const good = tokens.sign(account);
   const claims = (others: object): string =>
     forge(goodHeader, JSON.stringify({ ...goodClaims, ...others }));
-  const other = createTokens({
-    secrets: [Buffer.alloc(32, 9)],
-    ttlSeconds: 60,
-    now: () => new Date(),
-  });
+  const other = createOwn([Buffer.alloc(32, 9)]);
   const faults = {
     expired: [claims({ exp: startSeconds }), claims({ nbf: startSeconds + 1 })],
     signature: [`${good.slice(0, -1)}${good.endsWith('A') ? 'B' : 'A'}`, other.sign(account)],

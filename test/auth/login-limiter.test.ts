@@ -183,7 +183,12 @@ test('an unknown user and a wrong password cost the same check, a locked one cos
       checked.push(hash);
       return Promise.resolve(false);
     },
-    tokens: createTokens({ secrets: [Buffer.alloc(32)], ttlSeconds: 60, now: () => new Date() }),
+    tokens: createTokens({
+      secrets: [Buffer.alloc(32)],
+      ttlSeconds: 60,
+      sessionSecondsMax: 60,
+      now: () => new Date(),
+    }),
   });
   const attempt = (username: string) => login({ username, password: '', address: '192.0.2.1' });
   for (const name of ['ann', 'nobody']) {

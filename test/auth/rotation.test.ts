@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { askProfile, logIn } from '../support/login.js';
+import { askProfile, logIn, refresh } from '../support/login.js';
 import { startServer, type TestServer } from '../support/server.js';
 
 const [old, young] = ['the old secret of thirty-two bytes', 'the new secret of thirty-two bytes'];
@@ -34,7 +34,13 @@ describe('nodes that are given a new secret one after the other', () => {
       const nodes = await Promise.all(settings.map((env) => startServer(t, { env })));
       for (const signer of nodes) {
         const token = await logIn(signer);
-        for (const node of nodes) assert.equal(await statusOf(node, token), 200);
+        for (const node of nodes) {
+          assert.equal(await statusOf(node, token), 200);
+          // Refreshed by one, it is signed by the key of that one, and good for all.
+          const refreshed = await refresh(node, token);
+          assert.equal(toKeyId(refreshed), toKeyId(await logIn(node)));
+          for (const other of nodes) assert.equal(await statusOf(other, refreshed), 200);
+        }
       }
     });
   }

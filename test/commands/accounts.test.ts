@@ -90,11 +90,12 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     const changed = here('passwd ann', env, 'a jar of blue blots\n');
     await succeeds(changed, 'Changed the password of "ann".\n');
     assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 401);
-    assert.equal((await askLogin(node, 'ann', 'a jar of blue blots')).status, 200);
-    assert.equal((await askProfile(node, `Bearer ${token}`)).status, 200);
+    assert.equal((await askProfile(node, `Bearer ${token}`)).status, 401);
+    const later = await logIn(node, 'ann', 'a jar of blue blots');
+    assert.equal((await askProfile(node, `Bearer ${later}`)).status, 200);
 
     await succeeds(here('remove ann', env), 'Removed "ann".\n');
-    assert.equal((await askProfile(node, `Bearer ${token}`)).status, 401);
+    assert.equal((await askProfile(node, `Bearer ${later}`)).status, 401);
     assert.equal((await askLogin(node, 'ann', 'a jar of blue blots')).status, 401);
     assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
     assert.equal((await askLogin(node, 'user', 'password')).status, 200);

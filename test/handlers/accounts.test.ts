@@ -88,8 +88,14 @@ test('the profile needs a good token: the challenge says what was wrong', async 
   const server = await startServer(t, { env: { JWT_SECRET: secret } });
   const good = await logIn(server);
   // Signed well, for an account that is there no more (R22).
-  const tokens = { secrets: [Buffer.from(secret)], ttlSeconds: 60, now: () => new Date() } as const;
-  const ofStranger = createTokens(tokens).sign({ username: 'gone', email: 'a@b', roles: [] });
+  const seconds = { ttlSeconds: 60, sessionSecondsMax: 60 };
+  const tokens = createTokens({
+    secrets: [Buffer.from(secret)],
+    ...seconds,
+    now: () => new Date(),
+  });
+  const stranger = { username: 'gone', email: 'a@b', roles: [], passwordHash: '' };
+  const ofStranger = tokens.sign(stranger);
   const missing = [undefined, 'Basic dXNlcjpwYXNzd29yZA==', good, `Bearer${good}`, `Token ${good}`];
   for (const authorization of missing) {
     const response = await askProfile(server, authorization);

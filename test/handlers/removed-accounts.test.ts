@@ -1,4 +1,4 @@
-/** With `members`, the subscriptions of an account end with it, or with its password (R36). */
+/** With `members`, the subscriptions of an account end with it, or with its password (R36, R42). */
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
@@ -51,8 +51,9 @@ async function start(t: TestContext, STORE_URL: string) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = { time: Date.now() };
   const now = (): Date => new Date(clock.time);
-  const env = { STORE_URL, REQUIRE_AUTH: 'members' };
-  const server = await startServer(t, { env, now, probed: false });
+  const env = { STORE_URL, REQUIRE_AUTH: 'members', JWT_SECRET: 's'.repeat(32) };
+  const startNode = () => startServer(t, { env, now, probed: false });
+  const nodes = [await startNode(), await startNode()];
   const command = async (text: string, password = ''): Promise<void> => {
     const input = `${password}\n`;
     const { code } = await runCommandHere(['accounts', ...text.split(' ')], { env, input });
@@ -65,13 +66,14 @@ async function start(t: TestContext, STORE_URL: string) {
       await pause(10);
     }
   };
-  return { server, command, clock, passInterval };
+  return { nodes, command, clock, passInterval };
 }
 
 for (const place of durableStores) {
   describe(place.name, { skip: place.skip }, () => {
     it('a new password, or a removal, ends the subscriptions of an account, and no others', async (t) => {
-      const { server, command, clock, passInterval } = await start(t, await place.newUrl(t));
+      const { nodes, command, clock, passInterval } = await start(t, await place.newUrl(t));
+      const [server] = nodes as [TestServer];
       await command('add ann --email ann@example.org', passwords.old);
       const other = await connect(server, await logIn(server));
       const changes = [
@@ -79,7 +81,9 @@ for (const place of durableStores) {
         [passwords.new, () => command('remove ann')],
       ] as const;
       for (const [password, change] of changes) {
-        const { stream, sockets } = await openAll(server, await logIn(server, 'ann', password));
+        const token = await logIn(server, 'ann', password);
+        const opened = await Promise.all(nodes.map((node) => openAll(node, token)));
+        const sockets = opened.flatMap((one) => one.sockets);
         // The expiry of its token ends no subscription.
         clock.time += 3_600_000;
         await passInterval();
@@ -89,11 +93,13 @@ for (const place of durableStores) {
         for (const { closed } of sockets) {
           assert.deepEqual(await soon(closed), { code: 4403, reason: 'Forbidden' });
         }
-        let event = await soon(stream.next());
-        while (event === ':') event = await soon(stream.next());
-        assert.equal(event, ended);
-        assert.equal(await stream.next(), completeEvent);
-        assert.equal(await stream.next(), undefined);
+        for (const { stream } of opened) {
+          let event = await soon(stream.next());
+          while (event === ':') event = await soon(stream.next());
+          assert.equal(event, ended);
+          assert.equal(await stream.next(), completeEvent);
+          assert.equal(await stream.next(), undefined);
+        }
       }
       await other.settle();
       assert.equal(other.socket.readyState, 1);

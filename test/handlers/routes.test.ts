@@ -18,6 +18,7 @@ test('another method is 405 with Allow, and OPTIONS tells the same', async (t) =
     [`${post}/comments`, 'GET, POST, HEAD'],
     ['/comments/x', 'GET, DELETE, HEAD'],
     ['/auth/login', 'POST'],
+    ['/auth/refresh', 'POST'],
     ['/profile', 'GET, HEAD'],
     ['/api/multiparts', 'GET, HEAD'],
     ['/api/multiparts/list', 'POST'],

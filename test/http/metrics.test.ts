@@ -87,21 +87,26 @@ test('refused tokens are counted by reason, and clients are told none', async (t
   const { main, valueOf } = await start(t, { JWT_SECRET: secret });
   const signedBy = (key: string, username = 'user', ttlSeconds = 60): string => {
     const secrets = [Buffer.from(key)] as const;
-    const tokens = createTokens({ secrets, ttlSeconds, now: () => new Date() });
-    return tokens.sign({ username, email: 'user@example.com', roles: [] });
+    const options = { secrets, ttlSeconds, sessionSecondsMax: 60, now: () => new Date() };
+    const account = { username, email: 'user@example.com', roles: [], passwordHash: 'another' };
+    return createTokens(options).sign(account);
   };
   const bodies = new Set<string>();
+  const counts = new Map<string, number>();
   for (const [reason, token] of [
     ['expired', signedBy(secret, 'user', -1)],
     ['signature', signedBy('b'.repeat(32))],
     ['malformed', 'nonsense'],
     ['account', signedBy(secret, 'gone')],
+    ['account', signedBy(secret, 'user')],
   ] as const) {
     const headers = { Authorization: `Bearer ${token}` };
     const response = await fetch(`${main}/profile`, { headers });
     assert.equal(response.status, 401);
     bodies.add(await response.text());
-    assert.equal(await valueOf(`inkwell_refused_tokens_total{reason="${reason}"}`), 1, reason);
+    const count = (counts.get(reason) ?? 0) + 1;
+    counts.set(reason, count);
+    assert.equal(await valueOf(`inkwell_refused_tokens_total{reason="${reason}"}`), count, reason);
   }
   assert.equal(bodies.size, 1);
 });

@@ -25,6 +25,20 @@ export async function logIn(
   return token;
 }
 
+export function askRefresh({ url }: Served, token: string, init: RequestInit = {}) {
+  const headers = new Headers(init.headers);
+  headers.set('Authorization', `Bearer ${token}`);
+  return fetch(`${url}/auth/refresh`, { ...init, method: 'POST', headers });
+}
+
+/** The token that a valid one is refreshed to (R42). */
+export async function refresh(server: Served, token: string): Promise<string> {
+  const response = await askRefresh(server, token);
+  assert.equal(response.status, 200);
+  const { access_token: next } = (await response.json()) as { readonly access_token: string };
+  return next;
+}
+
 export function askProfile({ url }: Served, authorization?: string): Promise<Response> {
   return fetch(`${url}/profile`, authorization === undefined ? {} : { headers: { authorization } });
 }
