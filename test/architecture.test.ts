@@ -38,12 +38,12 @@ const rooms: Readonly<Record<string, Room>> = {
   router: { uses: ground },
   http: { uses: ground, types: ['config', 'log', 'router'] },
   store: { uses: ground, types: ['config', 'log'] },
-  records: { uses: [...ground, 'http'], types: ['store'] },
-  watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
   domain: {
     uses: [...ground, 'http/json.ts', 'http/json-escaped-names.ts'],
     types: ['store', 'config', 'log'],
   },
+  records: { uses: [...ground, 'http', 'domain'], types: ['store'] },
+  watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
   auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },
   graphql: {
     uses: [...ground, 'config', 'http', 'records', 'domain', 'auth'],

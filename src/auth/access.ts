@@ -4,6 +4,7 @@
  */
 
 import type { Config } from '../config.ts';
+import { type Reader, toReader } from '../domain/readers.ts';
 import { AppError } from '../errors.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -81,13 +82,12 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
     writing: writesNeedToken ? guard : noGuard,
     /** The same for routes that only read. */
     reading: readsNeedToken ? guard : noGuard,
-    /** Throws 403 if the account of the request may not change what this account has written. */
-    async checkOwner(request: WithHeaders, authorId: string | null): Promise<void> {
-      if (!hasOwners) return;
-      const { id, roles } = await authenticate(request);
-      if (id === authorId || roles.includes('ADMIN')) return;
-      throw new AppError('forbidden', 'Only the author, or an administrator, may change this.');
-    },
+    hasOwners,
+    /** Who asks, if posts have owners: without a token only where reading needs none. */
+    readerOf: (request: WithHeaders): MaybePromise<Reader | undefined> =>
+      hasOwners
+        ? andThen(readsNeedToken ? authenticate(request) : viewerOf(request), toReader)
+        : undefined,
   };
 }
 

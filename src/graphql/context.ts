@@ -14,6 +14,7 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Access } from '../auth/access.ts';
 import type { AddComment, Topic } from '../domain/comments.ts';
+import type { Reader } from '../domain/readers.ts';
 import type { Log } from '../log.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { ConnectionMemory } from '../memory-pool.ts';
@@ -24,7 +25,10 @@ import { createGate, type Gate } from './places.ts';
 import { ResultSize } from './result-size.ts';
 
 /** Dependencies that all operations share. */
-export interface ContextDeps extends Pick<Access, 'writesNeedToken' | 'readsNeedToken'> {
+export interface ContextDeps extends Pick<
+  Access,
+  'writesNeedToken' | 'hasOwners' | 'readsNeedToken'
+> {
   readonly store: Store;
   /** Stores a comment, then publishes it. */
   readonly addComment: AddComment;
@@ -68,6 +72,10 @@ export class RequestContext extends Budget {
   readonly deps: ContextDeps;
   readonly facts: RequestFacts;
   readonly records: Records;
+  /** Who asks, if posts have owners: set when the operation is executed. */
+  reader: Reader | undefined;
+  /** The result depends on who asks. */
+  isPersonal = false;
   /** Records of lists that the store answered later. */
   #arrived = 0;
   /** Settles when the operation may go on; undefined while it is small. */

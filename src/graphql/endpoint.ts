@@ -83,10 +83,7 @@ export function createEndpoint(deps: EndpointDeps) {
 }
 
 interface HttpDeps
-  extends
-    MultipartDeps,
-    Pick<EngineDeps, 'log' | 'metrics'>,
-    Pick<Access, 'viewerOf' | 'readsNeedToken'> {
+  extends MultipartDeps, Pick<EngineDeps, 'log' | 'metrics'>, Pick<Access, 'viewerOf'> {
   readonly engine: Engine;
   readonly streams: EventStreams;
   readonly responses: ResponseCache;
@@ -96,14 +93,14 @@ interface HttpDeps
 const keyBytesMax = 65_536;
 
 export function createHttpEndpoint(deps: HttpDeps) {
-  const { config, engine, readsNeedToken } = deps;
+  const { config, engine } = deps;
 
   /** Responds from the cache, or when the turn of the request has come. */
   const respond = async (input: Input): Promise<HttpResponse> => {
     const findViewer = () => deps.viewerOf(input.request);
-    const viewer = readsNeedToken ? await findBefore(findViewer) : findViewer;
-    // R36: without a token, a request that is in the cache is refused like any other.
-    const key = readsNeedToken && !isKnown(viewer) ? undefined : input.key;
+    const viewer = engine.hasOwners ? await findBefore(findViewer) : findViewer;
+    // R36: without its token, a request that is in the cache is refused like any other.
+    const key = isAuthorized(engine, viewer) ? input.key : undefined;
     let isCached = true;
     const make = (records: TrackedRecords): Promise<MadeResponse> => {
       isCached = false;
@@ -189,9 +186,10 @@ function toSingle(response: HttpResponse): MadeResponse {
   return { ...response, isSingle: true };
 }
 
-function isKnown(viewer: RequestFacts['viewer']): boolean {
+function isAuthorized({ authorize }: Engine, viewer: RequestFacts['viewer']): boolean {
   try {
-    return viewer() !== undefined;
+    void authorize(viewer);
+    return true;
   } catch {
     return false;
   }

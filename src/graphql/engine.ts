@@ -16,6 +16,7 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
+import { toReader } from '../domain/readers.ts';
 import { AppError } from '../errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
@@ -75,7 +76,7 @@ export interface EngineDeps extends ContextDeps {
 export type Engine = ReturnType<typeof createEngine>;
 
 export function createEngine(deps: EngineDeps) {
-  const { config, log, metrics, scheduler, readsNeedToken } = deps;
+  const { config, log, metrics, scheduler, hasOwners, readsNeedToken } = deps;
   const schema = createSchema();
   const findDocument = createDocuments(schema, config, deps.trustedDocuments);
   const { toArgs, run } = createExecution(schema);
@@ -83,12 +84,12 @@ export function createEngine(deps: EngineDeps) {
   const eventLimits = createBudgetLimits(deps);
 
   const authorize = (viewer: RequestFacts['viewer']): MaybePromise<Account | undefined> =>
-    readsNeedToken ? andThen(viewer(), requireAccount) : undefined;
+    hasOwners ? andThen(viewer(), readsNeedToken ? requireAccount : asIs) : undefined;
 
   return {
     schema,
     scheduler,
-    readsNeedToken,
+    hasOwners,
     /** Creates the context of one request or batch; the caller releases it. */
     createContext: (facts: RequestFacts) => new RequestContext(deps, facts, requestLimits),
     /** Throws only RequestErrors, for a request that cannot run. */
@@ -101,7 +102,7 @@ export function createEngine(deps: EngineDeps) {
         throw new RequestError(toErrors(error, log, requestId));
       }
     },
-    /** The account, if operations need a token (R36); throws, or rejects, without one. */
+    /** The account, if posts have owners (R36); throws, or rejects, without the token it needs. */
     authorize,
     /**
      * Executes a query or mutation. Rejects with a RequestError if it has no data, with an AppError
@@ -110,8 +111,9 @@ export function createEngine(deps: EngineDeps) {
     async execute(operation: Operation, context: RequestContext): Promise<Executed> {
       const startedAt = performance.now();
       // Awaited only where needed: what runs after an `await` is not in the turn any more.
-      const account = authorize(context.facts.viewer);
-      if (isPromise(account)) await account;
+      const authorized = authorize(context.facts.viewer);
+      const account = isPromise(authorized) ? await authorized : authorized;
+      if (hasOwners) context.reader = toReader(account);
       let outcome: Outcome = 'refused';
       context.beginExecution();
       try {
@@ -143,6 +145,8 @@ export function createEngine(deps: EngineDeps) {
     },
   };
 }
+
+const asIs = (account: Account | undefined): Account | undefined => account;
 
 function requireAccount(account: Account | undefined): Account {
   if (account !== undefined) return account;
@@ -181,7 +185,8 @@ function createExecution(schema: GraphQLSchema) {
       const json = JSON.stringify(result);
       context.chargeJson(Buffer.byteLength(json));
       const hasErrors = result.errors !== undefined;
-      return { json, hasErrors, isRepeatable: operation.isPure && !hasErrors };
+      const isRepeatable = operation.isPure && !hasErrors && !context.isPersonal;
+      return { json, hasErrors, isRepeatable };
     });
   };
   return { toArgs, run };

@@ -7,13 +7,14 @@ import { GraphQLError, type SourceLocation } from 'graphql';
 import { AppError, httpStatusOf, toStack } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-/** The codes of R24 and the code for persisted queries, as in docs/errors.md. */
+/** The codes of R24, that of R46, and the code for persisted queries, as in docs/graphql.md. */
 export type GraphqlCode =
   | 'GRAPHQL_PARSE_FAILED'
   | 'GRAPHQL_VALIDATION_FAILED'
   | 'BAD_USER_INPUT'
   | 'NOT_FOUND'
   | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
@@ -61,7 +62,9 @@ export function toMasked(requestId: string): GraphqlError {
 export function toRefusal({ code, message, facts }: AppError): GraphqlError {
   const status = httpStatusOf[code];
   const other = status < 500 ? 'BAD_USER_INPUT' : 'INTERNAL_SERVER_ERROR';
-  const refusal = toPlainError(codeOfStatus[status] ?? other, message);
+  const isForbidden = code === 'forbidden';
+  const shown = isForbidden ? 'FORBIDDEN' : (codeOfStatus[status] ?? other);
+  const refusal = toPlainError(shown, message);
   const { retryAfterSeconds } = facts;
   if (retryAfterSeconds === undefined) return refusal;
   return { ...refusal, extensions: { ...refusal.extensions, retryAfterSeconds } };

@@ -1,6 +1,7 @@
 /** Comments over REST (Spec §4.2, R7, R8, R11). */
 
 import { toId } from '../domain/ids.ts';
+import { checkOwner } from '../domain/readers.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, type HttpRequest, jsonTextResponse } from '../http/message.ts';
 import { getFound, getId, getRecord, type RecordRoute } from '../records/record-responses.ts';
@@ -23,16 +24,16 @@ const commentRoute: RecordRoute<string, CommentOfPost> = {
 
 const decodeContent = decoderOf<{ content: string }>({ content: text });
 
-type CommentDeps = Pick<HandlerDeps, 'store' | 'addComment' | 'checkOwner' | 'records' | 'config'>;
+type CommentDeps = Pick<HandlerDeps, 'store' | 'addComment' | 'readerOf' | 'records' | 'config'>;
 
 export function createCommentHandlers(deps: CommentDeps) {
-  const { store, addComment, checkOwner, records, config } = deps;
+  const { store, addComment, readerOf, records, config } = deps;
 
   /** R36: throws 403 for a comment on the post of another author. */
   const get = async (request: HttpRequest): Promise<CommentOfPost> => {
     const comment = await getRecord(store, request, commentRoute);
     const post = await store.posts.find(comment.post.id);
-    await checkOwner(request, post?.authorId ?? null);
+    checkOwner(await readerOf(request), post?.authorId ?? null);
     return comment;
   };
 

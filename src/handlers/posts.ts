@@ -1,9 +1,10 @@
 /** Posts over REST (Spec §4.2, R7, R8, R11). */
 
 import { toId } from '../domain/ids.ts';
+import { checkOwner } from '../domain/readers.ts';
 import { readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
-import { postStatuses } from '../records/list-query.ts';
+import { listPosts, postStatuses } from '../records/list-query.ts';
 import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Post } from '../store/model.ts';
 import type { PostMembers } from '../store/store.ts';
@@ -15,8 +16,8 @@ import type { HandlerDeps } from './deps.ts';
 export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {
   key: '/posts',
   noun: 'post',
-  list: ({ posts }, status) => (status === undefined ? posts.all : posts.ofStatus(status)),
-  hasStatus: true,
+  list: listPosts,
+  isFiltered: true,
   find: ({ posts }, id) => posts.find(id),
   toId,
   members: ['id', 'title', 'content', 'status', 'createdAt'],
@@ -32,16 +33,16 @@ const decodeChange = decoderOf<Partial<PostMembers>>({
   status: optional(oneOf(postStatuses)),
 });
 
-type PostDeps = Pick<HandlerDeps, 'store' | 'viewerOf' | 'checkOwner' | 'records' | 'config'>;
+type PostDeps = Pick<HandlerDeps, 'store' | 'viewerOf' | 'readerOf' | 'records' | 'config'>;
 
-export function createPostHandlers({ store, viewerOf, checkOwner, records, config }: PostDeps) {
+export function createPostHandlers({ store, viewerOf, readerOf, records, config }: PostDeps) {
   const { bodyBytesMax } = config;
   const { posts } = store;
 
   /** R36: throws 403 for the post of another author. */
   const get = async (request: HttpRequest): Promise<Post> => {
     const post = await getRecord(store, request, postRoute);
-    await checkOwner(request, post.authorId);
+    checkOwner(await readerOf(request), post.authorId);
     return post;
   };
   const updateBy =

@@ -1,8 +1,9 @@
 /** The query string of a list: which records a page has, and the next page (R14a, R37). */
 
+import { toId as toUuid } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
-import type { PostStatus } from '../store/model.ts';
-import type { Range } from '../store/store.ts';
+import type { Post, PostStatus } from '../store/model.ts';
+import type { List, Range, Records } from '../store/store.ts';
 
 /** Limit for the records of a page. */
 export const limitMax = 1_000;
@@ -13,19 +14,29 @@ export const oneId = 'one id';
 export const postStatuses: readonly PostStatus[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
 const oneStatus = `one of ${postStatuses.join(', ')}`;
 
-export interface ListQuery extends Range {
+/** Selects posts (R37, R46). */
+export interface PostFilter {
+  readonly author?: string | undefined;
   readonly status?: PostStatus | undefined;
 }
+
+export function listPosts({ posts }: Pick<Records, 'posts'>, filter: PostFilter): List<Post> {
+  const { author, status } = filter;
+  if (author !== undefined) return posts.ofAuthor(author, status);
+  return status === undefined ? posts.all : posts.ofStatus(status);
+}
+
+export interface ListQuery extends Range, PostFilter {}
 
 interface ListParameters {
   /** Parses the id of a record; undefined if it is malformed. */
   readonly toId: (text: string) => Range['after'];
-  /** `?status=` selects records (R37). */
-  readonly hasStatus?: true;
+  /** `?author=` and `?status=` select records. */
+  readonly isFiltered?: true;
 }
 
 /** Fails with `invalid_parameter` if a parameter is malformed. */
-export function toListQuery(query: string, { toId, hasStatus }: ListParameters): ListQuery {
+export function toListQuery(query: string, { toId, isFiltered }: ListParameters): ListQuery {
   if (query === '') return {};
   const parameters = new URLSearchParams(query);
   const read = <V>(name: string, meaning: string, toValue: (text: string) => V | undefined) => {
@@ -37,17 +48,18 @@ export function toListQuery(query: string, { toId, hasStatus }: ListParameters):
     return value;
   };
   return {
+    author: isFiltered && read('author', oneId, toUuid),
     status:
-      hasStatus && read('status', oneStatus, (text) => postStatuses.find((each) => each === text)),
+      isFiltered && read('status', oneStatus, (text) => postStatuses.find((each) => each === text)),
     limit: read('limit', oneLimit, toLimit),
     after: read('after', oneId, toId),
   };
 }
 
 /** The target of a page as `Link` writes it, which is also its cache key. */
-export function toTarget(key: string, { status, limit, after }: ListQuery): string {
+export function toTarget(key: string, { author, status, limit, after }: ListQuery): string {
   let target = key;
-  for (const [name, value] of Object.entries({ status, limit, after })) {
+  for (const [name, value] of Object.entries({ author, status, limit, after })) {
     if (value !== undefined) target += `${target === key ? '?' : '&'}${name}=${value}`;
   }
   return target;

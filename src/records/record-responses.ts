@@ -4,9 +4,8 @@ import { AppError } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
 import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { PostStatus } from '../store/model.ts';
 import type { List, Page, Records, RecordText } from '../store/store.ts';
-import { type ListQuery, toListQuery, toTarget } from './list-query.ts';
+import { type ListQuery, type PostFilter, toListQuery, toTarget } from './list-query.ts';
 import type { ToListResponse } from './list-response.ts';
 import { type ResponseCache, toJsonBody, type ToText } from './response-cache.ts';
 import type { TrackedRecords } from './tracked-records.ts';
@@ -29,10 +28,9 @@ export interface RecordRoute<I, T> {
 export interface ListRoute<T> {
   /** Its path, as this service writes it. */
   readonly key: string;
-  /** `status`: only the posts that have it. */
-  readonly list: (records: TrackedRecords, status?: PostStatus) => MaybePromise<List<T>>;
-  /** `?status=` selects records (R37). */
-  readonly hasStatus?: true;
+  /** `filter`: only the posts that it selects. */
+  readonly list: (records: TrackedRecords, filter: PostFilter) => MaybePromise<List<T>>;
+  readonly isFiltered?: true;
   readonly toJson: (record: T) => string;
   /** The members of `toJson`, if a list can have many records. */
   readonly members?: readonly string[];
@@ -84,11 +82,11 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
   };
 
   async function readList<T extends { readonly id: Id }>(
-    { status, ...range }: ListQuery,
+    { author, status, ...range }: ListQuery,
     { key, list, toJson, members }: ListRoute<T>,
     records: TrackedRecords,
   ): Promise<HttpResponse> {
-    const found = await list(records, status);
+    const found = await list(records, { author, status });
     const page: Page<T | RecordText> = await (range.limit && members && found.readJson
       ? found.readJson(range, members)
       : found.read(range));
@@ -99,7 +97,7 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
       toJson: (record) => ('json' in record ? record.json : toText(record, toJson)),
     });
     if (last === undefined) return response;
-    const next = toTarget(key, { status, limit: range.limit, after: last.id });
+    const next = toTarget(key, { author, status, limit: range.limit, after: last.id });
     const headers = [...response.headers, 'Link', `<${next}>; rel="next"`];
     return { ...response, headers };
   }

@@ -34,7 +34,7 @@ export class TrackedRecords implements Records {
   get posts(): Records['posts'] {
     return {
       all: this.#all('posts', this.#store.posts.all),
-      ofAuthor: (id) => this.note('posts', id).posts.ofAuthor(id),
+      ofAuthor: (id, status) => this.note('posts', id).posts.ofAuthor(id, status),
       ofStatus: (status) => this.note('posts').posts.ofStatus(status),
       find: (id) => this.note('posts', id).posts.find(id),
     };

@@ -161,7 +161,10 @@ function changeLists<T extends Identified>(
 /** The value of the list that has a record; undefined if none has it. */
 function valueOf<T extends object>(record: T | undefined, name: ListName<T>): string | undefined {
   if (record === undefined || name === 'all') return record && name;
-  return (record[name] as string | null) ?? undefined; // ids and words
+  const blank = name.indexOf(' ');
+  if (blank < 0) return (record[name as keyof T] as string | null) ?? undefined; // ids and words
+  const first = valueOf(record, name.slice(0, blank) as keyof T & string);
+  return first && `${first} ${valueOf(record, name.slice(blank + 1) as keyof T & string)}`;
 }
 
 /** The members of both; the client's texts of `input` are copied. */

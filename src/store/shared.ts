@@ -20,7 +20,8 @@ export interface Kind<T> {
   /** The members that can change. */
   readonly changing: readonly (keyof T & string)[];
 }
-export type ListName<T> = 'all' | (keyof T & string);
+/** A member, or two, whose values with a blank between them select the records. */
+export type ListName<T> = 'all' | (keyof T & string) | `${keyof T & string} ${keyof T & string}`;
 
 /** The records by the name of their table. */
 export interface RecordOf {
@@ -38,7 +39,7 @@ export const kinds: { readonly [N in Listed]: Kind<RecordOf[N]> } = {
   posts: {
     order: 'DESC',
     texts: ['title', 'content'],
-    lists: ['all', 'status', 'authorId'],
+    lists: ['all', 'status', 'authorId', 'authorId status'],
     owner: 'authorId',
     changing: ['title', 'content', 'status'],
   },
@@ -61,10 +62,13 @@ export interface Table<T> {
 type Deps = Pick<DriverOptions, 'createId' | 'now'>;
 
 export function toPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
+  const ofAuthor = posts.list('authorId');
+  const ofAuthorAndStatus = posts.list('authorId status');
   return {
     ...posts,
     all: posts.list('all')(),
-    ofAuthor: posts.list('authorId'),
+    ofAuthor: (id, status) =>
+      status === undefined ? ofAuthor(id) : ofAuthorAndStatus(`${id} ${status}`),
     ofStatus: posts.list('status'),
     create: ({ title, content, authorId }) =>
       posts.add({ id: createId(), title, content, status: 'DRAFT', createdAt: now(), authorId }),

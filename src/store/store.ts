@@ -56,8 +56,8 @@ export type TodoMembers = Pick<Todo, 'title' | 'completed'>;
 export interface Posts {
   /** Newest first (R2). */
   readonly all: List<Post>;
-  /** The posts of an author, newest first. */
-  ofAuthor(id: string): List<Post>;
+  /** The posts of an author, all or those with a status, newest first (R46). */
+  ofAuthor(id: string, status?: Post['status']): List<Post>;
   /** The posts with a status, newest first (R37). */
   ofStatus(status: Post['status']): List<Post>;
   find(id: string): MaybePromise<Post | undefined>;

@@ -23,14 +23,16 @@ const account: Account = {
 };
 
 const schema = `
+  Account: id: ID!, username: String!, email: String!, roles: [String!]!
   Author: id: ID!, name: String!, email: String!, createdAt: LocalDateTime, posts(first: Int, after: String): [Post]
   Comment: id: ID!, content: String!, createdAt: LocalDateTime, postId: String!
   CommentInput: postId: String!, content: String!
   CreatePostInput: title: String!, content: String!
-  Mutation: createPost(createPostInput: CreatePostInput!): UUID!, upload(file: Upload!): Boolean, addComment(commentInput: CommentInput!): UUID!
+  Mutation: createPost(createPostInput: CreatePostInput!): UUID!, updatePost(id: ID!, changes: UpdatePostInput!): Post!, deletePost(id: ID!): UUID!, upload(file: Upload!): Boolean, addComment(commentInput: CommentInput!): UUID!, deleteComment(id: ID!): UUID!
   Post: id: ID!, title: String!, content: String, comments(first: Int, after: String): [Comment], status: PostStatus, createdAt: LocalDateTime, authorId: String, author: Author
-  Query: allPosts(first: Int, after: ID, status: PostStatus): [Post!]!, postById(postId: String!): Post
+  Query: allPosts(first: Int, after: ID, author: ID, status: PostStatus): [Post!]!, postById(postId: String!): Post, me: Account
   Subscription: commentAdded(postId: String): Comment!
+  UpdatePostInput: title: String, content: String, status: PostStatus
 `;
 
 test('the schema holds the types and fields of the specification and no others', () => {

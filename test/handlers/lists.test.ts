@@ -3,28 +3,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, test, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
-import { pluck, times } from '../support/lists.js';
+import { type Listed, pluck, readPages, times } from '../support/lists.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { inSqliteFile, stores } from '../support/stores.js';
-
-interface Listed {
-  readonly id: string | number;
-}
-
-/** Follows `Link` from the first page to the last one. */
-async function readPages(
-  server: TestServer,
-  path: string,
-): Promise<readonly (readonly Listed[])[]> {
-  const pages: (readonly Listed[])[] = [];
-  for (let next: string | undefined = path; next !== undefined;) {
-    const response: Response = await server.fetch(next);
-    assert.equal(response.status, 200);
-    pages.push((await response.json()) as Listed[]);
-    next = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1];
-  }
-  return pages;
-}
 
 async function startFilled(t: TestContext): Promise<{ server: TestServer; post: string }> {
   const server = await startServer(t, { env: { DEMO_DATA: 'false' } });

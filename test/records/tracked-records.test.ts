@@ -39,6 +39,8 @@ const reads: Readonly<Record<string, (records: Records) => unknown>> = {
   posts: ({ posts }) => posts.all.read(),
   'posts as JSON': ({ posts }) => posts.all.readJson?.({ limit: 1 }, ['id', 'title']),
   drafts: ({ posts }) => posts.ofStatus('DRAFT').read(),
+
+  'drafts of ada': ({ posts }) => posts.ofAuthor(ada.id, 'DRAFT').read(),
   'posts of ada': ({ posts }) => posts.ofAuthor(ada.id).read(),
   'posts of nobody': ({ posts }) => posts.ofAuthor(r).read(),
   'post p': ({ posts }) => posts.find(p),
@@ -65,13 +67,13 @@ const retitle = changing((article) => ({ ...article, title: `${article.title}+` 
 const writes: readonly (readonly [string, (store: Store) => unknown])[] = [
   ['', () => undefined],
   [
-    `${lists}, posts of ada`,
+    `${lists}, drafts of ada, posts of ada`,
     ({ posts }) => posts.create({ title: 'a', content: 'b', authorId: ada.id }),
   ],
   [lists, ({ posts }) => posts.create({ title: 'a', content: 'b', authorId: null })],
   // What reads comments of a post also reads whether it is there.
   [
-    `${lists}, posts of ada, post p, comments of p, comment c of p`,
+    `${lists}, drafts of ada, posts of ada, post p, comments of p, comment c of p`,
     ({ posts }) => posts.update(p, { title: 'b' }),
   ],
   ['comments of p, comment c of p, comment e of p', ({ comments }) => comments.add(p, 'e')],
@@ -87,7 +89,7 @@ const writes: readonly (readonly [string, (store: Store) => unknown])[] = [
   ['', ({ posts }) => posts.remove(r)],
   // One removal in one statement, one in steps.
   [
-    `${lists}, posts of ada, post p, comments of p, comment c of p, comment e of p`,
+    `${lists}, drafts of ada, posts of ada, post p, comments of p, comment c of p, comment e of p`,
     ({ posts }) => posts.remove(p),
   ],
   [`${lists}, post q, comments of q`, ({ posts }) => posts.remove(q)],

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Comment } from '../../dist/store/model.js';
+import type { Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { allOf, pluck, times } from '../support/lists.js';
 
@@ -88,6 +88,49 @@ export function testPosts(open: Open): void {
     const second = await posts.create({ ...text('c'), authorId: ada });
     assert.deepEqual(await allOf(posts.ofAuthor(ada)), [second, first]);
     assert.deepEqual(await allOf(posts.ofAuthor(nobody)), []);
+  });
+
+  test('posts by author and status are a list, which a post leaves for another (R46)', async (t) => {
+    const { posts } = await open(t);
+    const made: Post[] = [];
+    for (const at of times(40)) {
+      const authorId = at % 4 === 3 ? null : ada;
+      made.unshift(await posts.create({ ...text(`${at}`), authorId }));
+    }
+    const own = made.filter(({ authorId }) => authorId === ada);
+    const published = own.filter((_, at) => at % 3 === 0);
+    for (const { id } of published) await posts.update(id, { status: 'PUBLISHED' });
+    const others = made.filter(({ authorId }) => authorId === null);
+    for (const { id } of others.slice(0, 3)) await posts.update(id, { status: 'PUBLISHED' });
+    const listed = async (status: Post['status']) =>
+      pluck(await allOf(posts.ofAuthor(ada, status)), 'id');
+    const drafts = own.filter((post) => !published.includes(post));
+    assert.deepEqual(await listed('PUBLISHED'), pluck(published, 'id'));
+    assert.deepEqual(await allOf(posts.ofAuthor(ada, 'DRAFT')), drafts);
+    assert.deepEqual(await listed('PENDING_MODERATION'), []);
+    assert.deepEqual(await allOf(posts.ofAuthor(nobody, 'DRAFT')), []);
+    assert.equal((await allOf(posts.ofAuthor(ada))).length, own.length);
+
+    const [first, second, third] = published;
+    const list = posts.ofAuthor(ada, 'PUBLISHED');
+    const page = await list.read({ after: first?.id, limit: 1 });
+    assert.deepEqual(pluck(page.records, 'id'), [second?.id]);
+    assert.equal(await list.exceeds(published.length), false);
+    assert.equal(await list.exceeds(published.length - 1), true);
+    // At the same time: joined into one statement, where the store does that.
+    const many = [list, posts.ofAuthor(ada, 'DRAFT'), posts.ofAuthor(nobody, 'DRAFT')];
+    const read = await Promise.all(
+      many.map(async (each) => (await each.read({ limit: 2 })).records),
+    );
+    assert.deepEqual(
+      read.map((records) => pluck(records, 'id')),
+      [pluck(published.slice(0, 2), 'id'), pluck(drafts.slice(0, 2), 'id'), []],
+    );
+    await posts.update(second?.id ?? '', { status: 'PENDING_MODERATION' });
+    await posts.remove(first?.id ?? '');
+    assert.equal((await page.next?.())?.records[0]?.id, third?.id);
+    assert.deepEqual(await listed('PENDING_MODERATION'), [second?.id]);
+    assert.deepEqual(await listed('PUBLISHED'), pluck(published.slice(2), 'id'));
   });
 
   test('a post is changed and removed only as it is expected', async (t) => {

@@ -45,6 +45,9 @@ async function askAll({ posts, comments, authors, todos, ...store }: Store): Pro
     posts.all,
     posts.ofAuthor(author),
     posts.ofAuthor(toId(1)),
+    posts.ofAuthor(toId(1), 'DRAFT'),
+    posts.ofAuthor(toId(1), 'PUBLISHED'),
+    posts.ofAuthor(author, 'DRAFT'),
     posts.ofStatus('DRAFT'),
     posts.ofStatus('PUBLISHED'),
     comments.ofPost(post),
@@ -56,6 +59,7 @@ async function askAll({ posts, comments, authors, todos, ...store }: Store): Pro
   }
   await posts.all.read({ after: toId(10), limit });
   await posts.ofAuthor(toId(1)).read({ after: toId(10), limit });
+  await posts.ofAuthor(toId(1), 'DRAFT').read({ after: toId(10), limit });
   await posts.ofStatus('DRAFT').read({ after: toId(10), limit });
   await comments.ofPost(toId(1)).read({ after: toId(rowsMax - 10), limit });
   await todos.all.read({ after: toId(10), limit });
@@ -67,6 +71,8 @@ async function askAll({ posts, comments, authors, todos, ...store }: Store): Pro
   await Promise.all([post, toId(2)].map(async (each) => posts.find(each)));
   await Promise.all([post, toId(2)].map(async (each) => comments.ofPost(each).read()));
   await Promise.all([author, toId(2)].map(async (each) => posts.ofAuthor(each).read()));
+  const some = [author, toId(1)].map((each) => posts.ofAuthor(each, 'PUBLISHED'));
+  await Promise.all(some.map(async (list) => list.read({ limit })));
   await Promise.all([toId(10), toId(20)].map(async (after) => posts.all.read({ after, limit })));
   await store.accounts.find('u1');
   const index = store.openFileIndex?.({ filesMax: 1e6, bytesMax: 1e9 });

@@ -185,7 +185,7 @@ describe('PostgreSQL', { skip }, () => {
     await database.query(
       url,
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
-       DROP INDEX inkwell.posts_of_status;
+       DROP INDEX inkwell.posts_of_status, inkwell.posts_of_author_status;
        DROP TABLE inkwell.upload_folder;
        ALTER TABLE inkwell.schema_state DROP COLUMN usable_from;
        UPDATE inkwell.schema_state SET version = 4`,
@@ -214,7 +214,7 @@ describe('PostgreSQL', { skip }, () => {
     const old = await openOn(context, url);
     await database.query(
       url,
-      `DROP INDEX inkwell.posts_of_status;
+      `DROP INDEX inkwell.posts_of_status, inkwell.posts_of_author_status;
        DROP TABLE inkwell.upload_folder;
        ALTER TABLE inkwell.schema_state DROP COLUMN usable_from;
        UPDATE inkwell.schema_state SET version = 7`,
@@ -235,7 +235,7 @@ describe('PostgreSQL', { skip }, () => {
     const store = await opening;
     context.after(() => store?.close());
     const [state] = await database.query(url, 'SELECT version FROM inkwell.schema_state');
-    assert.equal(state?.['version'], 11);
+    assert.equal(state?.['version'], 12);
   });
 
   it('reads what belongs to ten thousand posts in good time', async (context) => {

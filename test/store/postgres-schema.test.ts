@@ -36,7 +36,7 @@ test(
      END $$;
      ALTER TABLE inkwell.comments DROP COLUMN timeline;
      ALTER TABLE inkwell.schema_state DROP COLUMN usable_from;
-     DROP INDEX inkwell.posts_of_status;
+     DROP INDEX inkwell.posts_of_status, inkwell.posts_of_author_status;
      UPDATE inkwell.schema_state SET version = 1`,
     );
     const logged: unknown[] = [];

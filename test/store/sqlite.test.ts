@@ -288,7 +288,8 @@ function toFirstVersion(database: Parameters<Parameters<typeof inSqlite>[1]>[0])
     const isLater = !first.includes(table) && !table.startsWith('sqlite_');
     if (isLater) database.exec(`DROP TABLE ${table}`);
   }
-  database.exec('DROP INDEX posts_of_status; PRAGMA user_version = 1');
+  database.exec('DROP INDEX posts_of_status; DROP INDEX posts_of_author_status');
+  database.exec('PRAGMA user_version = 1');
 }
 
 /** Keeps others from writing, as another process can, until the result is called. */

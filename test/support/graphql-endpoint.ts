@@ -138,7 +138,6 @@ async function serve(
     log,
     responses: createResponseCache({ store: parts.store, run: 'test', bytesMax: 0 }),
     viewerOf: () => undefined,
-    readsNeedToken: false,
     uploads: undefined as never,
     createUuid: () => 'test',
   });

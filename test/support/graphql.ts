@@ -84,6 +84,7 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
     commentAdded: topic,
     log,
     writesNeedToken: config.requireAuth !== 'none',
+    hasOwners: config.requireAuth === 'owners' || config.requireAuth === 'members',
     readsNeedToken: config.requireAuth === 'members',
     trustedDocuments: options.trustedDocuments,
     pool,

@@ -1,5 +1,6 @@
 /** Lists of records in tests. */
 
+import assert from 'node:assert/strict';
 import type { List } from '../../dist/store/store.js';
 
 /** All records of a list, page by page. */
@@ -25,4 +26,23 @@ export function times(count: number): readonly number[] {
 /** The words of a text, as cases that hold no blank. */
 export function words(text: string): readonly string[] {
   return text.trim().split(/\s+/);
+}
+
+export interface Listed {
+  readonly id: string | number;
+}
+
+/** Follows `Link` from the first page to the last one. */
+export async function readPages(
+  server: { readonly fetch: (path: string) => Promise<Response> },
+  path: string,
+): Promise<readonly (readonly Listed[])[]> {
+  const pages: (readonly Listed[])[] = [];
+  for (let next: string | undefined = path; next !== undefined;) {
+    const response: Response = await server.fetch(next);
+    assert.equal(response.status, 200);
+    pages.push((await response.json()) as Listed[]);
+    next = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1];
+  }
+  return pages;
 }

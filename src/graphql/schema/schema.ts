@@ -16,13 +16,20 @@ import {
   isObjectType,
 } from 'graphql';
 import { toId } from '../../domain/ids.ts';
-import { AppError } from '../../errors.ts';
-import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/list-query.ts';
-import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { andThen } from '../../maybe-promise.ts';
+import {
+  invalidParameter,
+  limitMax,
+  listPosts,
+  oneId,
+  oneLimit,
+  type PostFilter,
+} from '../../records/list-query.ts';
 import type { Range } from '../../store/store.ts';
-import type { Account, Author, Comment, Post, PostStatus } from '../../store/model.ts';
+import type { Author, Comment, Post, PostStatus } from '../../store/model.ts';
 import type { RequestContext } from '../context.ts';
-import { scalarRules, type UploadedFile } from './scalars.ts';
+import { mutations } from './mutations.ts';
+import { scalarRules } from './scalars.ts';
 import { typeDefs } from './type-defs.ts';
 
 type FieldResolver = GraphQLFieldResolver<unknown, RequestContext>;
@@ -79,31 +86,32 @@ type Resolver = (
   info: GraphQLResolveInfo,
 ) => unknown;
 
-/** An argument with required texts as its members. */
-type Input<Name extends string, Member extends string> = Record<Name, Record<Member, string>>;
 interface PageArgs {
   readonly first?: number | null;
   readonly after?: string | null;
 }
 interface PostsArgs extends PageArgs {
+  readonly author?: string | null;
   readonly status?: PostStatus | null;
 }
 const resolvers: Resolvers = {
   Query: {
-    allPosts(_, args: PostsArgs, context, info) {
-      const { posts } = context.records;
-      const list = args.status == null ? posts.all : posts.ofStatus(args.status);
-      return context.readList(list, info, toRange(args));
-    },
+    allPosts: (_, args: PostsArgs, context, info) =>
+      context.readList(listPosts(context.records, toFilter(args)), info, toRange(args)),
     postById(_, { postId }: { readonly postId: string }, context, info) {
       const id = toId(postId);
       if (id === undefined) return null;
       context.chargeObject(info);
       return andThen(context.records.posts.find(id), (post) => context.chargeTexts(post, info));
     },
+    me(_source, _args, context, info) {
+      context.isPersonal = true;
+      context.chargeObject(info);
+      return andThen(context.facts.viewer(), (viewer) => context.chargeTexts(viewer, info));
+    },
   },
 
-  Mutation: { createPost, upload, addComment },
+  Mutation: mutations,
 
   // The event is the comment.
   Subscription: {
@@ -147,6 +155,13 @@ function subscribeToComments(
   return deps.commentAdded.subscribe((comment) => comment.postId === id);
 }
 
+/** R37, R46. */
+function toFilter({ author, status }: PostsArgs): PostFilter {
+  const id = toId(author ?? '');
+  if (id === undefined && typeof author === 'string') throw invalidParameter('author', oneId);
+  return { author: id, status: status ?? undefined };
+}
+
 /** R14a. */
 function toRange({ first, after }: PageArgs): Range {
   const id = toId(after ?? '');
@@ -156,71 +171,4 @@ function toRange({ first, after }: PageArgs): Range {
     throw invalidParameter('first', oneLimit);
   }
   return { limit, after: id };
-}
-
-function createPost(
-  _: unknown,
-  { createPostInput: { title, content } }: Input<'createPostInput', 'title' | 'content'>,
-  context: RequestContext,
-): MaybePromise<string> {
-  return andThen(findWriter(context), (writer) => {
-    refuseBlank('title', title);
-    refuseBlank('content', content);
-    const authorId = writer?.id ?? null;
-    return andThen(context.deps.store.posts.create({ title, content, authorId }), ({ id }) => id);
-  });
-}
-
-async function addComment(
-  _: unknown,
-  { commentInput: { postId, content } }: Input<'commentInput', 'postId' | 'content'>,
-  context: RequestContext,
-): Promise<string> {
-  await checkWriter(context);
-  const id = toId(postId);
-  if (id === undefined) throw noPost();
-  const { deps, records } = context;
-  // As in REST (R7, R24): the post is looked up before blank content is refused.
-  const isBlank = content.trim() === '';
-  const added = await (isBlank ? records.posts.find(id) : deps.addComment(id, content));
-  if (added === undefined) throw noPost();
-  refuseBlank('content', content);
-  return added.id;
-}
-
-/** Spec §4.1 rule 4, R19: the upload is logged with the six values of the file. */
-async function upload(
-  _: unknown,
-  { file }: { readonly file: UploadedFile },
-  context: RequestContext,
-): Promise<boolean> {
-  await checkWriter(context);
-  await file.store();
-  const { requestId } = context.facts;
-  context.deps.log('info', 'file uploaded', { requestId, ...file.facts });
-  return true;
-}
-
-/** R23: the author is the account of the token. An invalid token is always refused. */
-function findWriter(context: RequestContext): MaybePromise<Account | undefined> {
-  return andThen(context.facts.viewer(), (viewer) => {
-    if (viewer === undefined && context.deps.writesNeedToken) {
-      throw new AppError('missing_token', 'This mutation needs a bearer token.');
-    }
-    return viewer;
-  });
-}
-
-/** For mutations without an author: the token is checked only if writing needs one. */
-async function checkWriter(context: RequestContext): Promise<void> {
-  if (context.deps.writesNeedToken) await findWriter(context);
-}
-
-/** R8. */
-function refuseBlank(member: string, text: string): void {
-  if (text.trim() === '') throw new AppError('invalid_body', `The ${member} must not be blank.`);
-}
-
-function noPost(): AppError {
-  return new AppError('not_found', 'There is no post with this id.');
 }

@@ -28,6 +28,13 @@ input CreatePostInput {
   content: String!
 }
 
+"What changes of a post; what is left out stays. A value is not null, and no text is blank."
+input UpdatePostInput {
+  title: String
+  content: String
+  status: PostStatus
+}
+
 input CommentInput {
   postId: String!
   content: String!
@@ -64,24 +71,40 @@ type Comment {
   postId: String!
 }
 
+"An account, which is the author of what it writes: the author with the same id."
+type Account {
+  id: ID!
+  username: String!
+  email: String!
+  roles: [String!]!
+}
+
 type Query {
   """
   All posts, newest first; with \`first\`, so many of them, from 1 to 1000; with \`after\`, those
-  behind the post with this id, also where it has been removed; with \`status\`, only those that
-  have it.
+  behind the post with this id, also where it has been removed; with \`author\`, only those by the
+  author with this id; with \`status\`, only those that have it.
   """
-  allPosts(first: Int, after: ID, status: PostStatus): [Post!]!
+  allPosts(first: Int, after: ID, author: ID, status: PostStatus): [Post!]!
   "One post; null where no post has this id."
   postById(postId: String!): Post
+  "The account of the token; null without one."
+  me: Account
 }
 
 type Mutation {
   "Creates a post and returns its id."
   createPost(createPostInput: CreatePostInput!): UUID!
+  "Changes a post and returns it."
+  updatePost(id: ID!, changes: UpdatePostInput!): Post!
+  "Removes a post with its comments and returns its id."
+  deletePost(id: ID!): UUID!
   "Keeps the file and returns true."
   upload(file: Upload!): Boolean
   "Adds a comment to a post, tells all subscribers, and returns the comment's id."
   addComment(commentInput: CommentInput!): UUID!
+  "Removes a comment and returns its id."
+  deleteComment(id: ID!): UUID!
 }
 
 type Subscription {

@@ -268,8 +268,8 @@ export class Session {
   async #startAll(): Promise<void> {
     const findViewer = () => this.#deps.viewerOf({ header: () => this.#authorization });
     for (let next = this.#findNext(); next !== undefined; next = this.#findNext()) {
-      const { readsNeedToken } = this.#deps.engine;
-      const viewer = readsNeedToken ? await findBefore(findViewer) : findViewer;
+      const { hasOwners } = this.#deps.engine;
+      const viewer = hasOwners ? await findBefore(findViewer) : findViewer;
       this.#executing += 1;
       const run = next.run(this.#deps, viewer).catch(this.#fail);
       void run.finally(() => {

@@ -123,6 +123,8 @@ const steps: readonly string[] = [
   // The oldest build that may use the tables, as the number of its steps: a later step that such a
   // build could not bear sets it to its own number.
   'ALTER TABLE inkwell.schema_state ADD COLUMN usable_from integer NOT NULL DEFAULT 11;',
+  `CREATE INDEX posts_of_author_status ON inkwell.posts
+    ((CAST(author_id AS text) || ' ' || status), seq) WHERE author_id IS NOT NULL;`,
 ];
 
 /** Time limit for a migration, which includes waiting for other nodes. */

@@ -126,9 +126,9 @@ function readPages<T>(
   toPage: (rows: RowPage, start: PageStart) => T,
 ): Batch<PageStart, T> {
   const { table, owner, toText, members } = query;
-  const isByStatus = owner === 'status';
-  const limits = owner === undefined || isByStatus ? pagesOfAll : pagesOfOwners;
-  const types = [isByStatus ? 'text' : 'uuid', query.isAfterId ? 'uuid' : 'bigint'];
+  const limits = owner === undefined || owner === 'status' ? pagesOfAll : pagesOfOwners;
+  const isById = owner === undefined || owner.endsWith('_id');
+  const types = [isById ? 'uuid' : 'text', query.isAfterId ? 'uuid' : 'bigint'];
   const { rowsMax, textMax, costOf } = limits;
   const start = { owner: 'start.owner', after: 'start.after', limit: 'start.rows' };
   const bytesMax = `least(${textMax}, ${pageBytesMax} / ${start.limit})`;

@@ -3,7 +3,7 @@
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { kinds, type Listed, type ListName, type RecordOf } from '../shared.ts';
 import { type List, type Page, pageRecordsMax, type RecordText } from '../store.ts';
-import { type Cells, namesOf, type Table, toColumn, toRecord } from './rows.ts';
+import { type Cells, namesOf, type Table, toRecord, toSelecting } from './rows.ts';
 import {
   type Key,
   type PageExpressions,
@@ -65,13 +65,13 @@ export function createList<N extends Listed>(
   table: N,
   list: ListName<RecordOf[N]> = 'all',
 ): (value?: string) => List<RecordOf[N]> {
-  const owner = list === 'all' ? undefined : toColumn(list);
+  const owner = list === 'all' ? undefined : toSelecting(list);
   const { place, start, from } = createSource(sql, table, owner);
   const columns = namesOf(table);
   const ownerAt = columns.indexOf(owner ?? '');
   const toListed = (row: Cells | RecordText, value?: string): RecordOf[N] | RecordText => {
     if (isText(row)) return row;
-    if (value !== undefined) row[ownerAt] = value;
+    if (value !== undefined && ownerAt >= 0) row[ownerAt] = value;
     return toRecord[table](row);
   };
   const toPage = (

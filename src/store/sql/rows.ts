@@ -51,6 +51,12 @@ export function toColumn(member: string): string {
   return columnOf[member] ?? member;
 }
 
+/** What an index has, and selects the records of a list by: a column, or two joined by a blank. */
+export function toSelecting(list: string): string {
+  const [first = '', second] = list.split(' ').map(toColumn);
+  return second === undefined ? first : `(CAST(${first} AS text) || ' ' || ${second})`;
+}
+
 /** The row of a record: a column for each member. Texts are escaped, and lists are JSON. */
 export function toRow(record: object): NewRow {
   const row: Record<string, Value> = {};

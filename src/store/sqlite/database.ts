@@ -61,6 +61,8 @@ const steps: readonly string[] = [
   `CREATE TABLE upload_folder (one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     id TEXT NOT NULL) STRICT;`,
   'CREATE INDEX posts_of_status ON posts (status, seq);',
+  `CREATE INDEX posts_of_author_status ON posts ((CAST(author_id AS text) || ' ' || status), seq)
+    WHERE author_id IS NOT NULL;`,
 ];
 
 /** Limit for the write-ahead log after long reads: four times its usual size. */

@@ -13,6 +13,7 @@ import {
   type Row,
   type Table,
   toBytes,
+  toSelecting,
   toShort,
   type Value,
 } from '../sql/rows.ts';
@@ -162,14 +163,16 @@ function createReadPage(
   };
 }
 
+/** With the condition of an index that has not all rows, if the selection does not imply it. */
 const indexOf: Readonly<Record<string, string>> = {
-  post_id: 'comments_of_post',
-  author_id: 'posts_of_author',
-  status: 'posts_of_status',
+  post_id: 'comments_of_post WHERE',
+  author_id: 'posts_of_author WHERE',
+  status: 'posts_of_status WHERE',
+  [toSelecting('authorId status')]: 'posts_of_author_status WHERE author_id IS NOT NULL AND',
 };
 
 const ofOne: Sql['ofOne'] = (table, order, { column, owner, place, limit }) =>
-  `${table} INDEXED BY ${indexOf[column]} WHERE ${column} = ${owner}
+  `${table} INDEXED BY ${indexOf[column]} ${column} = ${owner}
     AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT ${limit}`;
 
 function toSqlite(value: Value): SqliteValue {

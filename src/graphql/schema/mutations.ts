@@ -1,0 +1,153 @@
+/** The mutations (Spec §4.1, R19, R23, R46). Rules, owners and errors are those of REST. */
+
+import type { GraphQLResolveInfo } from 'graphql';
+import { toId } from '../../domain/ids.ts';
+import { checkOwner } from '../../domain/readers.ts';
+import { AppError } from '../../errors.ts';
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { Account, Post } from '../../store/model.ts';
+import type { PostMembers } from '../../store/store.ts';
+import type { RequestContext } from '../context.ts';
+import type { UploadedFile } from './scalars.ts';
+
+export const mutations = {
+  createPost,
+  updatePost,
+  deletePost,
+  upload,
+  addComment,
+  deleteComment,
+};
+
+/** An argument with required texts as its members. */
+type Input<Name extends string, Member extends string> = Record<Name, Record<Member, string>>;
+
+function createPost(
+  _: unknown,
+  { createPostInput: { title, content } }: Input<'createPostInput', 'title' | 'content'>,
+  context: RequestContext,
+): MaybePromise<string> {
+  return andThen(findWriter(context), (writer) => {
+    refuseBlank('title', title);
+    refuseBlank('content', content);
+    const authorId = writer?.id ?? null;
+    return andThen(context.deps.store.posts.create({ title, content, authorId }), ({ id }) => id);
+  });
+}
+
+async function addComment(
+  _: unknown,
+  { commentInput: { postId, content } }: Input<'commentInput', 'postId' | 'content'>,
+  context: RequestContext,
+): Promise<string> {
+  await checkWriter(context);
+  const id = toId(postId);
+  if (id === undefined) throw noPost();
+  const { deps, records } = context;
+  // As in REST (R7, R24): the post is looked up before blank content is refused.
+  const isBlank = content.trim() === '';
+  const added = await (isBlank ? records.posts.find(id) : deps.addComment(id, content));
+  if (added === undefined) throw noPost();
+  refuseBlank('content', content);
+  return added.id;
+}
+
+/** Spec §4.1 rule 4, R19: the upload is logged with the six values of the file. */
+async function upload(
+  _: unknown,
+  { file }: { readonly file: UploadedFile },
+  context: RequestContext,
+): Promise<boolean> {
+  await checkWriter(context);
+  await file.store();
+  const { requestId } = context.facts;
+  context.deps.log('info', 'file uploaded', { requestId, ...file.facts });
+  return true;
+}
+
+interface UpdateArgs {
+  readonly id: string;
+  readonly changes: { readonly [M in keyof PostMembers]?: PostMembers[M] | null };
+}
+
+/** As `PATCH /posts/{id}` (R37). Returns the post as it is then. */
+async function updatePost(
+  _: unknown,
+  { id, changes }: UpdateArgs,
+  context: RequestContext,
+  info: GraphQLResolveInfo,
+): Promise<Post> {
+  const post = await findOwn(context, id);
+  const { title, content, status } = changes;
+  for (const [member, value] of Object.entries(changes)) refuseBlank(member, value ?? '');
+  context.chargeObject(info);
+  const change = { title, content, status } as Partial<PostMembers>; // null was refused
+  await context.deps.store.posts.update(post.id, change);
+  const changed = await context.records.posts.find(post.id);
+  if (changed === undefined) throw noPost();
+  return context.chargeTexts(changed, info);
+}
+
+async function deletePost(
+  _: unknown,
+  { id }: { readonly id: string },
+  context: RequestContext,
+): Promise<string> {
+  const post = await findOwn(context, id);
+  if (!(await context.deps.store.posts.remove(post.id))) throw noPost();
+  return post.id;
+}
+
+async function deleteComment(
+  _: unknown,
+  { id }: { readonly id: string },
+  context: RequestContext,
+): Promise<string> {
+  await checkWriter(context);
+  const { comments, posts } = context.records;
+  const commentId = toId(id);
+  const comment = commentId && (await comments.find(commentId));
+  if (!comment) throw noComment();
+  const post = await posts.find(comment.postId);
+  checkOwner(context.reader, post?.authorId ?? null);
+  if (!(await context.deps.store.comments.remove(comment.id))) throw noComment();
+  return comment.id;
+}
+
+/** Returns a post that the account of the token may change (R36). */
+async function findOwn(context: RequestContext, postId: string): Promise<Post> {
+  await checkWriter(context);
+  const id = toId(postId);
+  const post = id && (await context.records.posts.find(id));
+  if (!post) throw noPost();
+  checkOwner(context.reader, post.authorId);
+  return post;
+}
+
+/** R23: the author is the account of the token. An invalid token is always refused. */
+function findWriter(context: RequestContext): MaybePromise<Account | undefined> {
+  return andThen(context.facts.viewer(), (viewer) => {
+    if (viewer === undefined && context.deps.writesNeedToken) {
+      throw new AppError('missing_token', 'This mutation needs a bearer token.');
+    }
+    return viewer;
+  });
+}
+
+/** For mutations without an author: the token is checked only if writing needs one. */
+async function checkWriter(context: RequestContext): Promise<void> {
+  if (context.deps.writesNeedToken) await findWriter(context);
+}
+
+/** R8. */
+function refuseBlank(member: string, text: string): void {
+  if (text.trim() === '') throw new AppError('invalid_body', `The ${member} must not be blank.`);
+}
+
+function noPost(): AppError {
+  return new AppError('not_found', 'There is no post with this id.');
+}
+
+function noComment(): AppError {
+  return new AppError('not_found', 'There is no comment with this id.');
+}
