@@ -7,6 +7,7 @@
 /** Every code with its HTTP status (R5, R6), as in docs/errors.md. */
 export const httpStatusOf = {
   malformed_request: 400,
+  invalid_idempotency_key: 400,
   invalid_host: 400,
   invalid_parameter: 400,
   invalid_json: 400,
@@ -23,6 +24,7 @@ export const httpStatusOf = {
   not_acceptable: 406,
   request_timeout: 408,
   patch_not_applicable: 409,
+  request_in_progress: 409,
   precondition_failed: 412,
   content_too_large: 413,
   target_too_long: 414,
@@ -30,6 +32,7 @@ export const httpStatusOf = {
   range_not_satisfiable: 416,
   unsupported_expectation: 417,
   invalid_body: 422,
+  idempotency_key_reused: 422,
   too_many_requests: 429,
   headers_too_large: 431,
   internal_error: 500,

@@ -35,11 +35,13 @@ export function createAddComment(
   { comments }: Pick<Store, 'comments'>,
   publish: (comment: Comment) => void,
 ): AddComment {
-  return (postId, content) =>
-    andThen(comments.add(postId, content), (comment) => {
-      // A store that other nodes write to reports every new comment itself, these included.
-      if (comment !== undefined && comments.watch === undefined) publish(comment);
-      return comment;
+  return (...write) =>
+    andThen(comments.add(...write), (added) => {
+      // A repeated one was published when it was stored. A store that other nodes write to reports
+      // every new comment itself, these included.
+      const isNew = added !== undefined && !('isRepeated' in added);
+      if (isNew && comments.watch === undefined) publish(added);
+      return added;
     });
 }
 

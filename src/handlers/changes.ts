@@ -6,6 +6,7 @@ import { parseJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { Changed } from '../store/store.ts';
 
 export const jsonPatchType = 'application/json-patch+json';
 export const mergePatchType = 'application/merge-patch+json';
@@ -33,7 +34,7 @@ export function getPatchType(request: HttpRequest, types: readonly string[]): st
   throw new AppError('unsupported_media_type', message, { headers });
 }
 
-interface Changed<T> {
+interface Change<T> {
   /** Returns the record of the request, or throws. */
   readonly get: (request: HttpRequest) => Promise<T>;
   readonly toJson: (record: T) => string;
@@ -45,8 +46,8 @@ interface Changed<T> {
  */
 export async function changeRecord<T extends { readonly id: string }>(
   request: HttpRequest,
-  { get, toJson }: Changed<T>,
-  apply: (id: string, expected: T | undefined) => MaybePromise<boolean>,
+  { get, toJson }: Change<T>,
+  apply: (id: string, expected: T | undefined) => MaybePromise<Changed>,
 ): Promise<HttpResponse> {
   for (;;) {
     const record = await get(request);

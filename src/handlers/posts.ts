@@ -55,7 +55,7 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
       };
       const change = await read(request).catch(refuse);
       return changeRecord(request, { get, toJson }, (id, expected) =>
-        posts.update(id, change, expected),
+        posts.update(id, change, { expected }),
       );
     };
 
@@ -73,7 +73,7 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
     update: updateBy((request) => readJson(request, bodyBytesMax, decodePost)),
     patch: updateBy((request) => readMergePatch(request, bodyBytesMax, decodeChange)),
     remove: (request) =>
-      changeRecord(request, { get, toJson }, (id, expected) => posts.remove(id, expected)),
+      changeRecord(request, { get, toJson }, (id, expected) => posts.remove(id, { expected })),
   } satisfies Readonly<Record<string, Handler>>;
 }
 

@@ -52,11 +52,11 @@ export function createTodoHandlers({ store, records, config }: TodoDeps) {
       await get(request);
       const change = await readMergePatch(request, bodyBytesMax, decodeChange);
       return changeRecord(request, { get, toJson }, (id, expected) =>
-        todos.update(id, change, expected),
+        todos.update(id, change, { expected }),
       );
     },
     remove: (request) =>
-      changeRecord(request, { get, toJson }, (id, expected) => todos.remove(id, expected)),
+      changeRecord(request, { get, toJson }, (id, expected) => todos.remove(id, { expected })),
   } satisfies Readonly<Record<string, Handler>>;
 }
 

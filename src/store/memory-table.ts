@@ -10,9 +10,18 @@ import {
   type RecordOf,
   kinds,
   type ListName,
+  type Options,
   type Order,
 } from './shared.ts';
-import { type Page, pageRecordsMax, type Range } from './store.ts';
+import type { MemoryRequests } from './memory-requests.ts';
+import {
+  type Changed,
+  type Once,
+  type Page,
+  pageRecordsMax,
+  type Range,
+  type Repeated,
+} from './store.ts';
 
 interface Identified {
   readonly id: string | number;
@@ -23,13 +32,14 @@ export interface TableDeps {
   readonly changes: Changes;
   /** The result of `createByteBudget`. */
   readonly take: (bytes: number) => void;
+  readonly requests: MemoryRequests;
 }
 
 export type MemoryTable<N extends Listed> = ReturnType<typeof createTable<N>>;
 
 /** The records of a kind; each change is counted. */
 export function createTable<N extends Listed>(
-  { changes, take }: TableDeps,
+  { changes, take, requests }: TableDeps,
   area: N,
   initial: readonly RecordOf[N][],
 ) {
@@ -69,23 +79,26 @@ export function createTable<N extends Listed>(
   return {
     find,
     list: createList(lists, kind.order),
-    add(input: T): T {
-      const record = toOwn({}, input, kind);
-      put([record]);
-      return record;
-    },
+    add: (input: T, once?: Once): T | Repeated =>
+      requests.run(once, () => {
+        const record = toOwn({}, input, kind);
+        put([record]);
+        return record;
+      }),
     put,
-    update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {
-      const record = findExpected(id, expected);
-      if (record !== undefined) put([toOwn(record, change, kind)]);
-      return record !== undefined;
-    },
-    remove(id: string, expected?: Partial<T>): boolean {
-      const record = findExpected(id, expected);
-      take(-bytesOf(record, kind));
-      if (record !== undefined) set(record.id, undefined);
-      return record !== undefined;
-    },
+    update: (id: string, change: Partial<T>, { expected, once }: Options<T> = {}): Changed =>
+      requests.run(once, () => {
+        const record = findExpected(id, expected);
+        if (record !== undefined) put([toOwn(record, change, kind)]);
+        return record !== undefined;
+      }),
+    remove: (id: string, { expected, once }: Options<T> = {}): Changed =>
+      requests.run(once, () => {
+        const record = findExpected(id, expected);
+        take(-bytesOf(record, kind));
+        if (record !== undefined) set(record.id, undefined);
+        return record !== undefined;
+      }),
     /** Removes a list and its records; `find` has them until the result has settled. */
     removeAll(value: string): MaybePromise<void> {
       const list = lists.get(value) ?? [];

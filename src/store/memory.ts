@@ -12,13 +12,16 @@ import {
 } from './shared.ts';
 import { createTable, createByteBudget, type MemoryTable, type TableDeps } from './memory-table.ts';
 import type { RunInTurn } from '../scheduler.ts';
-import type { Comment } from './model.ts';
+import type { Article, ArticleDraft, Comment } from './model.ts';
+import { createMemoryRequests, type MemoryRequests } from './memory-requests.ts';
 import type { Articles, MemoryStoreOptions, Store } from './store.ts';
 import { andThen } from '../maybe-promise.ts';
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
   const { initial, bytesMax, createId, now } = options;
-  const deps: TableDeps = { changes: new Changes(), take: createByteBudget(bytesMax) };
+  const take = createByteBudget(bytesMax);
+  const requests = createMemoryRequests(take, Date.now);
+  const deps: TableDeps = { changes: new Changes(), take, requests };
   const posts = createTable(deps, 'posts', initial.posts);
   const comments = createTable(deps, 'comments', initial.comments);
   const todos = createTable(deps, 'todos', initial.todos);
@@ -31,60 +34,75 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     keepsObjects: true,
     posts: {
       ...toPosts(posts, options),
-      remove(id, expected) {
-        if (!posts.remove(id, expected)) return false;
-        return andThen(comments.removeAll(id), () => true);
+      remove(id, options) {
+        const changed = posts.remove(id, options);
+        return changed === true ? andThen(comments.removeAll(id), () => true) : changed;
       },
     },
     comments: {
       ...toComments(comments),
       find: findComment,
-      remove: (id) => findComment(id) !== undefined && comments.remove(id),
-      add(postId, content) {
+      remove: (id, options) => (findComment(id) ? comments.remove(id, options) : false),
+      add(postId, content, once) {
         const post = posts.find(postId);
         // Not the client's text of the id, which can keep a longer text alive.
-        return post && comments.add({ id: createId(), content, createdAt: now(), postId: post.id });
+        const add = () =>
+          post && comments.add({ id: createId(), content, createdAt: now(), postId: post.id });
+        return requests.run(once, add);
       },
     },
     authors: { find: (id) => authors.get(id) },
     accounts: createAccounts(initial.accounts),
     todos: toTodos(todos, options),
-    articles: createArticles(createTable(deps, 'articles', initial.articles), options.run),
+    articles: createArticles(createTable(deps, 'articles', initial.articles), requests, options),
+    requests,
     changes: () => deps.changes,
     ping: () => undefined,
     close: () => comments.close(),
   };
 }
 
-function createArticles(articles: MemoryTable<'articles'>, run: RunInTurn): Articles {
+function createArticles(
+  articles: MemoryTable<'articles'>,
+  requests: MemoryRequests,
+  { run }: { readonly run: RunInTurn },
+): Articles {
   const all = articles.list('all')();
   /** The highest value that the counter has returned (R15). */
   let counter = 0;
+  const save = (draft: ArticleDraft): Article => {
+    const { id, json } = draft;
+    if (id !== undefined) return (articles.put([{ id, json }]), { id, json });
+    let next = counter + 1;
+    while (articles.find(next) !== undefined) next += 1;
+    const article = withId(draft, next);
+    articles.put([article]);
+    counter = next;
+    return article;
+  };
   return {
     all,
     find: articles.find,
-    save(draft) {
-      const { id, json } = draft;
-      if (id !== undefined) return articles.add({ id, json });
-      let next = counter + 1;
-      while (articles.find(next) !== undefined) next += 1;
-      const article = articles.add(withId(draft, next));
-      counter = next;
-      return article;
-    },
-    change: (id, change) =>
+    save: (draft, once) => requests.run(once, () => save(draft)),
+    change: (id, change, once) =>
+      run(() =>
+        requests.run(once, () => {
+          const article = articles.find(id);
+          const after = article && change(article);
+          if (after) articles.put([after]);
+          return after;
+        }),
+      ),
+    changeAll: (change, once) =>
       run(() => {
-        const article = articles.find(id);
-        const after = article && change(article);
-        if (after) articles.put([after]);
-        return after;
-      }),
-    changeAll: (change) =>
-      run(() => {
-        const { records } = all.read({ limit: Infinity });
-        const length = records.reduce((sum, { json }) => sum + json.length, 0);
-        if (length > changedLengthMax) throw tooLongToChange();
-        articles.put(change(records).filter((article, at) => article !== records[at]));
+        const changed = requests.run(once, () => {
+          const { records } = all.read({ limit: Infinity });
+          const length = records.reduce((sum, { json }) => sum + json.length, 0);
+          if (length > changedLengthMax) throw tooLongToChange();
+          articles.put(change(records).filter((article, at) => article !== records[at]));
+          return true;
+        });
+        return typeof changed === 'boolean' ? undefined : changed;
       }),
   };
 }

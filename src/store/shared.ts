@@ -3,7 +3,18 @@
 import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
-import type { Accounts, Comments, DriverOptions, List, Posts, Todos } from './store.ts';
+import type {
+  Accounts,
+  Changed,
+  ChangeOptions,
+  Comments,
+  DriverOptions,
+  List,
+  Once,
+  Posts,
+  Repeated,
+  Todos,
+} from './store.ts';
 
 /** By the time at which records were stored; articles: by id (R2). */
 export type Order = 'ASC' | 'DESC';
@@ -53,11 +64,13 @@ export interface Table<T> {
   find(id: string): MaybePromise<T | undefined>;
   /** Returns the lists by the value of the member that they are named after. */
   list(name: ListName<T>): (value?: string) => List<T>;
-  add(record: T): MaybePromise<T>;
+  add(record: T, once?: Once): MaybePromise<T | Repeated>;
   /** These return false if there is no such record, or its members are not those of `expected`. */
-  update(id: string, change: Partial<T>, expected?: Partial<T>): MaybePromise<boolean>;
-  remove(id: string, expected?: Partial<T>): MaybePromise<boolean>;
+  update(id: string, change: Partial<T>, options?: Options<T>): MaybePromise<Changed>;
+  remove(id: string, options?: Options<T>): MaybePromise<Changed>;
 }
+
+export type Options<T> = ChangeOptions<Partial<T>>;
 
 type Deps = Pick<DriverOptions, 'createId' | 'now'>;
 
@@ -70,8 +83,13 @@ export function toPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
     ofAuthor: (id, status) =>
       status === undefined ? ofAuthor(id) : ofAuthorAndStatus(`${id} ${status}`),
     ofStatus: posts.list('status'),
-    create: ({ title, content, authorId }) =>
-      posts.add({ id: createId(), title, content, status: 'DRAFT', createdAt: now(), authorId }),
+    create({ title, content, authorId }, once) {
+      const status = 'DRAFT';
+      return posts.add(
+        { id: createId(), title, content, status, createdAt: now(), authorId },
+        once,
+      );
+    },
   };
 }
 
@@ -79,7 +97,7 @@ export function toPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
 export function toComments(comments: Table<Comment>): Omit<Comments, 'add'> {
   return {
     find: (id) => comments.find(id),
-    remove: (id) => comments.remove(id),
+    remove: (id, options) => comments.remove(id, options),
     ofPost: comments.list('postId'),
   };
 }
@@ -88,7 +106,7 @@ export function toTodos(todos: Table<Todo>, { createId }: Pick<Deps, 'createId'>
   return {
     ...todos,
     all: todos.list('all')(),
-    create: ({ title, completed }) => todos.add({ id: createId(), title, completed }),
+    create: ({ title, completed }, once) => todos.add({ id: createId(), title, completed }, once),
   };
 }
 

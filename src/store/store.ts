@@ -46,6 +46,36 @@ export interface Page<T> {
 /** Records of a page: they take a few milliseconds. */
 export const pageRecordsMax = 500;
 
+/** A write that is done once under its key (R40). Digests, so that nothing long is kept. */
+export interface Once {
+  /** Of the account, the client's key and, in GraphQL, the place of the write in its request. */
+  readonly key: string;
+  /** Of the request. A driver refuses another one under a used key (`idempotency_key_reused`). */
+  readonly print: string;
+}
+
+/** In place of the result of a write that was done before, under the same key. */
+export interface Repeated {
+  /** Of the record that the write made; empty for a change. */
+  readonly id: string;
+  readonly isRepeated: true;
+}
+
+/** The writes that were done under a key in the last 24 hours. A write and its key are one act. */
+export interface Requests {
+  /** Undefined if there is none yet. One that comes between this and a write is found by that. */
+  find(once: Once): MaybePromise<Repeated | undefined>;
+}
+
+/** False: nothing was changed, and no key is used up. */
+export type Changed = boolean | Repeated;
+
+export interface ChangeOptions<M> {
+  /** The record is changed only if it still has these members. */
+  readonly expected?: M | undefined;
+  readonly once?: Once | undefined;
+}
+
 type PostDraft = Pick<Post, 'title' | 'content' | 'authorId'>;
 
 /** The members of a post that can change. */
@@ -61,22 +91,26 @@ export interface Posts {
   /** The posts with a status, newest first (R37). */
   ofStatus(status: Post['status']): List<Post>;
   find(id: string): MaybePromise<Post | undefined>;
-  create(draft: PostDraft): MaybePromise<Post>;
+  create(draft: PostDraft, once?: Once): MaybePromise<Post | Repeated>;
   /**
    * Changes the given members. Returns false if the post does not exist, or its members are not
    * those of `expected`.
    */
-  update(id: string, change: Partial<PostMembers>, expected?: PostMembers): MaybePromise<boolean>;
+  update(
+    id: string,
+    change: Partial<PostMembers>,
+    options?: ChangeOptions<PostMembers>,
+  ): MaybePromise<Changed>;
   /** Removes the post and its comments (R7). Returns false as `update` does. */
-  remove(id: string, expected?: PostMembers): MaybePromise<boolean>;
+  remove(id: string, options?: ChangeOptions<PostMembers>): MaybePromise<Changed>;
 }
 
 export interface Comments {
   find(id: string): MaybePromise<Comment | undefined>;
   /** Returns undefined, and stores nothing, if the post does not exist. */
-  add(postId: string, content: string): MaybePromise<Comment | undefined>;
+  add(postId: string, content: string, once?: Once): MaybePromise<Comment | Repeated | undefined>;
   /** Returns false if the comment does not exist. */
-  remove(id: string): MaybePromise<boolean>;
+  remove(id: string, options?: ChangeOptions<object>): MaybePromise<Changed>;
   /** The comments of a post, oldest first (R2); empty if the post does not exist. */
   ofPost(id: string): List<Comment>;
   /**
@@ -122,10 +156,14 @@ export interface Todos {
   /** In the order created (R2). */
   readonly all: List<Todo>;
   find(id: string): MaybePromise<Todo | undefined>;
-  create(draft: TodoMembers): MaybePromise<Todo>;
+  create(draft: TodoMembers, once?: Once): MaybePromise<Todo | Repeated>;
   /** As for posts. */
-  update(id: string, change: Partial<TodoMembers>, expected?: TodoMembers): MaybePromise<boolean>;
-  remove(id: string, expected?: TodoMembers): MaybePromise<boolean>;
+  update(
+    id: string,
+    change: Partial<TodoMembers>,
+    options?: ChangeOptions<TodoMembers>,
+  ): MaybePromise<Changed>;
+  remove(id: string, options?: ChangeOptions<TodoMembers>): MaybePromise<Changed>;
 }
 
 export interface Articles {
@@ -133,18 +171,25 @@ export interface Articles {
   readonly all: List<Article>;
   find(id: number): MaybePromise<Article | undefined>;
   /** A draft without id is stored under the next free value of the counter (R15). */
-  save(draft: ArticleDraft): MaybePromise<Article>;
+  save(draft: ArticleDraft, once?: Once): MaybePromise<Article | Repeated>;
   /**
    * Reads, changes and saves one article atomically. Calls `change` in a turn of the scheduler, and
    * again if the article was changed meanwhile. If `change` throws, the article does not change.
    * Returns undefined if the article does not exist.
    */
-  change(id: number, change: (article: Article) => Article): MaybePromise<Article | undefined>;
+  change(
+    id: number,
+    change: (article: Article) => Article,
+    once?: Once,
+  ): MaybePromise<Article | Repeated | undefined>;
   /**
    * Like `change`, for all articles, ordered by id; `change` must keep their number and ids. Throws
    * `content_too_large` before that if the articles are longer than `changedLengthMax` together.
    */
-  changeAll(change: (articles: readonly Article[]) => readonly Article[]): MaybePromise<void>;
+  changeAll(
+    change: (articles: readonly Article[]) => readonly Article[],
+    once?: Once,
+  ): MaybePromise<Repeated | undefined>;
 }
 
 /** The records from which responses are made. */
@@ -165,6 +210,7 @@ export interface Store {
   readonly accounts: Accounts;
   readonly todos: Todos;
   readonly articles: Articles;
+  readonly requests: Requests;
   /**
    * The present counts of changes, by this process and others. Each change is counted before it is
    * acknowledged. With `readChanges`, those that were read last: what is read later is not older.
