@@ -13,6 +13,7 @@ import { skipPostgres, startPostgres } from '#support/postgres.js';
 import { skipSqlite } from '#support/sqlite.js';
 import { bytes } from '#support/uploads.js';
 import { openUploads } from '../dist/store/files/open.js';
+import { createMemoryRequests } from '../dist/store/memory-requests.js';
 import { openStore } from '../dist/store/open.js';
 import { begin } from './report.mjs';
 
@@ -24,7 +25,8 @@ const shared = { bytesMax, filesMax: files + 4 * count + 1, createName, log };
 
 const tell = report.table(`Milliseconds, ${count} uploads of each kind`, ['index', 'work', 'ms']);
 await inFolder(async (directory) => {
-  const uploads = await openUploads({ directory, ...shared, openIndex: undefined });
+  const requests = createMemoryRequests();
+  const uploads = await openUploads({ directory, ...shared, openIndex: undefined, requests });
   // Until the code is warm and the disk is busy.
   for (let at = 0; at < count; at += 1) await store(uploads, 'warm', Buffer.alloc(1024 * 1024));
   await measure('folder of the run', uploads);
@@ -55,8 +57,8 @@ async function inFolder(work) {
 
 async function durable(name, directory, url) {
   const records = await openStore(url, driverOptions());
-  const openIndex = records.openFileIndex;
-  const open = () => openUploads({ directory, ...shared, openIndex });
+  const { openFileIndex: openIndex, requests } = records;
+  const open = () => openUploads({ directory, ...shared, openIndex, requests });
   const uploads = await open();
   await measure(name, uploads);
   for (let stored = 0; stored < files; stored += 1_000) {

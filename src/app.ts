@@ -85,6 +85,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     filesMax: config.storedFilesMax,
     bytesMax: config.storedBytesMax,
     openIndex: store.openFileIndex,
+    requests: store.requests,
     createName: createUuid,
     log,
   });
@@ -103,13 +104,12 @@ export async function createApp(config: Config, deps: AppDeps) {
   const graphql = createGraphqlHandlers({ ...parts, hasUi });
   const health = createHealthHandlers(store, monotonicNow);
   const routes = createRoutes({ ...parts, graphql, health, pages });
-  const adminRoutes = createAdminRoutes(health, metrics?.handler);
   const listener = listenTo(routes, { ...parts, cors: createCors(config.allowedOrigins) });
   return {
     listener,
     pool,
     /** Serves ADMIN_PORT. */
-    adminListener: listenTo(adminRoutes, { log, run }),
+    adminListener: listenTo(createAdminRoutes(health, metrics?.handler), { log, run }),
     adminPool,
     hasUi,
     upgrade: graphql.upgrade,

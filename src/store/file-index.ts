@@ -6,6 +6,7 @@
 
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { Once, Repeated, RunOnce } from './once.ts';
 
 /** A file that was written completely, and never changes. */
 export interface StoredFile {
@@ -26,12 +27,15 @@ export interface FileIndex {
   list(storedName?: string): MaybePromise<readonly StoredFile[]>;
   /**
    * Stores all files at one moment; each replaces the file of its name. The stored names differ.
-   * Returns what was replaced. Throws `storage_full` if more than `filesMax` files or `bytesMax`
-   * bytes would be stored; then nothing changes.
+   * Returns what was replaced, or that the same was done before (R40). Throws `storage_full` if
+   * more than `filesMax` files or `bytesMax` bytes would be stored; then nothing changes.
    */
-  commit(files: readonly StoredFile[]): MaybePromise<readonly ReplacedFile[]>;
-  /** Does nothing if the file is not listed. */
-  remove(file: StoredFile): MaybePromise<void>;
+  commit(
+    files: readonly StoredFile[],
+    once?: Once,
+  ): MaybePromise<readonly ReplacedFile[] | Repeated>;
+  /** Does nothing, also with the key, if the file is not listed. */
+  remove(file: StoredFile, once?: Once): MaybePromise<Repeated | undefined>;
 }
 
 /** An index in a database. After an error of `commit`, the files may be stored. */
@@ -56,7 +60,7 @@ export function tooManyFiles({ filesMax, bytesMax }: FileLimits): AppError {
 }
 
 /** The in-memory index of one run's files. */
-export function createRunIndex(limits: FileLimits): FileIndex {
+export function createRunIndex(limits: FileLimits, runOnce: RunOnce): FileIndex {
   // By stored name. A replacement keeps the position (R2), as a Map does.
   const stored = new Map<string, StoredFile>();
   let bytes = 0;
@@ -66,19 +70,23 @@ export function createRunIndex(limits: FileLimits): FileIndex {
       const file = stored.get(storedName);
       return file === undefined ? [] : [file];
     },
-    commit(files) {
-      const replaced = files.flatMap(({ storedName }) => stored.get(storedName) ?? []);
-      const total = stored.size + files.length - replaced.length;
-      const totalBytes = bytes + sizeOf(files) - sizeOf(replaced);
-      if (total > limits.filesMax || totalBytes > limits.bytesMax) throw tooManyFiles(limits);
-      bytes = totalBytes;
-      for (const file of files) stored.set(file.storedName, file);
-      return replaced;
-    },
-    remove({ storedName, temporaryName, size }) {
-      if (stored.get(storedName)?.temporaryName !== temporaryName) return;
-      bytes -= size;
-      stored.delete(storedName);
+    commit: (files, once) =>
+      runOnce(once, () => {
+        const replaced = files.flatMap(({ storedName }) => stored.get(storedName) ?? []);
+        const total = stored.size + files.length - replaced.length;
+        const totalBytes = bytes + sizeOf(files) - sizeOf(replaced);
+        if (total > limits.filesMax || totalBytes > limits.bytesMax) throw tooManyFiles(limits);
+        bytes = totalBytes;
+        for (const file of files) stored.set(file.storedName, file);
+        return replaced;
+      }),
+    remove({ storedName, temporaryName, size }, once) {
+      const done = runOnce(once, () => {
+        if (stored.get(storedName)?.temporaryName !== temporaryName) return false;
+        bytes -= size;
+        return stored.delete(storedName);
+      });
+      return typeof done === 'object' ? done : undefined;
     },
   };
 }

@@ -11,13 +11,11 @@
  * `{id, isRepeated: true}`, and adds nothing.
  */
 
-import { AppError } from '../errors.ts';
-import type { Once, Repeated, Requests } from './store.ts';
+import { idOf, type Once, type Repeated, type RunOnce, toRepeated } from './once.ts';
+import type { Requests } from './store.ts';
 
 /** How long a key is kept (R40). */
 export const keptMilliseconds = 24 * 60 * 60 * 1000;
-/** The oldest go first beyond this number. */
-const requestsMax = 100_000;
 /** The memory of one, in bytes: two digests, an id, an entry of the map. */
 const requestBytes = 300;
 
@@ -29,14 +27,17 @@ interface Kept {
 
 export interface MemoryRequests extends Requests {
   find(once: Once): Repeated | undefined;
-  /** Does `write` unless it was done before. A result of false or undefined has stored nothing. */
-  run<T>(once: Once | undefined, write: () => T): T | Repeated;
+  readonly run: RunOnce;
 }
 
-/** `take`: as for the records. `now`: milliseconds since 1970. */
+/**
+ * `take`: as for the records. `now`: milliseconds since 1970. The oldest go first beyond
+ * `requestsMax`.
+ */
 export function createMemoryRequests(
-  take: (bytes: number) => void,
-  now: () => number,
+  take: (bytes: number) => void = () => undefined,
+  now = Date.now,
+  requestsMax = 100_000,
 ): MemoryRequests {
   /** Ordered by time. */
   const kept = new Map<string, Kept>();
@@ -76,16 +77,4 @@ export function createMemoryRequests(
       return result;
     },
   };
-}
-
-/** Throws if the request that is repeated is another one than the first. */
-export function toRepeated({ print, id }: Pick<Kept, 'print' | 'id'>, asked: string): Repeated {
-  if (print === asked) return { id, isRepeated: true };
-  const message = 'The Idempotency-Key was used for another request.';
-  throw new AppError('idempotency_key_reused', message);
-}
-
-function idOf(result: unknown): string {
-  const { id = '' } = Object(result) as { readonly id?: string | number };
-  return String(id);
 }

@@ -70,11 +70,6 @@ export function createTable<N extends Listed>(
     records.delete(record.id);
   });
   const find = records.get.bind(records);
-  /** Returns undefined also if the record has not these members. */
-  const findExpected = (id: string, expected: Partial<T> = {}): T | undefined => {
-    const record = find(id);
-    return record && hasMembers(record, expected) ? record : undefined;
-  };
   put(initial);
   return {
     find,
@@ -88,13 +83,13 @@ export function createTable<N extends Listed>(
     put,
     update: (id: string, change: Partial<T>, { expected, once }: Options<T> = {}): Changed =>
       requests.run(once, () => {
-        const record = findExpected(id, expected);
+        const record = asExpected(find(id), expected);
         if (record !== undefined) put([toOwn(record, change, kind)]);
         return record !== undefined;
       }),
     remove: (id: string, { expected, once }: Options<T> = {}): Changed =>
       requests.run(once, () => {
-        const record = findExpected(id, expected);
+        const record = asExpected(find(id), expected);
         take(-bytesOf(record, kind));
         if (record !== undefined) set(record.id, undefined);
         return record !== undefined;
@@ -191,8 +186,12 @@ function toOwn<T extends object>(before: Partial<T>, input: Partial<T>, { texts 
   return record as T; // one of them is whole
 }
 
-function hasMembers<T>(record: T, expected: Partial<T>): boolean {
-  return Object.entries(expected).every(([name, value]) => record[name as keyof T] === value);
+/** Undefined also for a record that has not these members. */
+function asExpected<T>(record: T | undefined, expected: Partial<T> = {}): T | undefined {
+  const isExpected = Object.entries(expected).every(
+    ([name, value]) => record?.[name as keyof T] === value,
+  );
+  return isExpected ? record : undefined;
 }
 
 /** The number of records with a lower id. */

@@ -34,15 +34,17 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     keepsObjects: true,
     posts: {
       ...toPosts(posts, options),
-      remove(id, options) {
-        const changed = posts.remove(id, options);
+      remove(...change) {
+        const [id] = change;
+        const changed = posts.remove(...change);
         return changed === true ? andThen(comments.removeAll(id), () => true) : changed;
       },
     },
     comments: {
       ...toComments(comments),
       find: findComment,
-      remove: (id, options) => (findComment(id) ? comments.remove(id, options) : false),
+      remove: (id, { once } = {}) =>
+        requests.run(once, () => findComment(id) !== undefined && comments.remove(id)),
       add(postId, content, once) {
         const post = posts.find(postId);
         // Not the client's text of the id, which can keep a longer text alive.

@@ -9,6 +9,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { RunInTurn } from '../scheduler.ts';
 import type { Changes } from './changes.ts';
 import type { DurableFileIndex, FileLimits } from './file-index.ts';
+import type { Once, Repeated } from './once.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
 
 /**
@@ -23,6 +24,8 @@ export interface List<T> {
   /** True if there are more than `count` records, which are not read. `after`: as in a range. */
   exceeds(count: number, after?: Range['after']): MaybePromise<boolean>;
 }
+
+export type { Once, Repeated } from './once.ts';
 
 /** A record as JSON. */
 export interface RecordText {
@@ -45,21 +48,6 @@ export interface Page<T> {
 
 /** Records of a page: they take a few milliseconds. */
 export const pageRecordsMax = 500;
-
-/** A write that is done once under its key (R40). Digests, so that nothing long is kept. */
-export interface Once {
-  /** Of the account, the client's key and, in GraphQL, the place of the write in its request. */
-  readonly key: string;
-  /** Of the request. A driver refuses another one under a used key (`idempotency_key_reused`). */
-  readonly print: string;
-}
-
-/** In place of the result of a write that was done before, under the same key. */
-export interface Repeated {
-  /** Of the record that the write made; empty for a change. */
-  readonly id: string;
-  readonly isRepeated: true;
-}
 
 /** The writes that were done under a key in the last 24 hours. A write and its key are one act. */
 export interface Requests {

@@ -84,7 +84,8 @@ const writes: readonly (readonly [string, (store: Store) => unknown])[] = [
   ],
   [
     '',
-    ({ posts }) => posts.update(p, { title: 'c' }, { title: 'no', content: 'b', status: 'DRAFT' }),
+    ({ posts }) =>
+      posts.update(p, { title: 'c' }, { expected: { title: 'no', content: 'b', status: 'DRAFT' } }),
   ],
   ['', ({ posts }) => posts.remove(r)],
   // One removal in one statement, one in steps.

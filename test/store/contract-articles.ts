@@ -6,6 +6,7 @@ import type { Article } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { changing, toArticle, toDraft, valueOf } from '../support/article-texts.js';
 import { allOf, pluck, times } from '../support/lists.js';
+import { made } from '../support/made.js';
 
 /** A store that holds these articles, and ends with the test. */
 type ArticlesFactory = (context: TestContext, articles: readonly Article[]) => Promise<Store>;
@@ -19,7 +20,7 @@ export function testArticles(open: ArticlesFactory): void {
   test('the counter takes the next value that is free, and overwrites nothing (R15)', async (t) => {
     const { articles } = await open(t, given);
     const save = async (title: string, id?: number): Promise<number> =>
-      (await articles.save(toDraft({ title, ...(id !== undefined && { id }) }))).id;
+      made(await articles.save(toDraft({ title, ...(id !== undefined && { id }) }))).id;
     const titleOf = async (id: number): Promise<unknown> => valueOf(await articles.find(id))?.title;
     const ids = [await save('a'), await save('b', 5), await save('c'), await save('d')];
     assert.deepEqual(ids, [3, 5, 4, 6]);
@@ -54,7 +55,7 @@ export function testArticles(open: ArticlesFactory): void {
       large: 1.7976931348623157e308,
       flag: false,
     };
-    const saved = await articles.save(toDraft(draft));
+    const saved = made(await articles.save(toDraft(draft)));
     assert.deepEqual(valueOf(await articles.find(saved.id)), { ...draft, id: saved.id });
   });
 
@@ -78,7 +79,7 @@ export function testArticles(open: ArticlesFactory): void {
     const mebibyte = 1_048_576;
     const four = [1, 2, 3, 4].map((id) => ofBytes(mebibyte, id));
     const { articles } = await open(t, four);
-    const change = async (n: number): Promise<void> =>
+    const change = async (n: number): Promise<unknown> =>
       articles.changeAll((all) => all.map(changing({ n })));
     await change(1);
     await articles.save(ofBytes(mebibyte + 1, 4));

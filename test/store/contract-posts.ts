@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import type { Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { allOf, pluck, times } from '../support/lists.js';
+import { made } from '../support/made.js';
 
 /** A store without posts that has the author `ada`, and ends with the test. */
 type Open = (context: TestContext) => Promise<Store>;
@@ -19,7 +20,7 @@ export const text = (title: string): { title: string; content: string; authorId:
 export function testPosts(open: Open): void {
   test('a post that was created is found, as a draft with an id and a date', async (t) => {
     const { posts } = await open(t);
-    const post = await posts.create({ title: 'a', content: 'b', authorId: ada });
+    const post = made(await posts.create({ title: 'a', content: 'b', authorId: ada }));
     const { id, createdAt, ...rest } = post;
     assert.deepEqual(rest, { title: 'a', content: 'b', status: 'DRAFT', authorId: ada });
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -30,15 +31,15 @@ export function testPosts(open: Open): void {
 
   test('posts are listed newest first, also when they were made in one moment (R2)', async (t) => {
     const { posts } = await open(t);
-    const made = [];
-    for (const count of times(50)) made.push(await posts.create(text(`${count}`)));
-    assert.deepEqual(await allOf(posts.all), made.toReversed());
+    const all = [];
+    for (const count of times(50)) all.push(await posts.create(text(`${count}`)));
+    assert.deepEqual(await allOf(posts.all), all.toReversed());
   });
 
   test('ids are unique and grow, also under parallel creation', async (t) => {
     const { posts } = await open(t);
-    const made = await Promise.all(times(100).map(async (at) => posts.create(text(`${at}`))));
-    const ids = pluck(made, 'id');
+    const all = await Promise.all(times(100).map(async (at) => posts.create(text(`${at}`))));
+    const ids = pluck(all, 'id');
     assert.equal(new Set(ids).size, 100);
     assert.deepEqual(ids, ids.toSorted());
     // Which of several that are made at one time is the newest, a driver may say.
@@ -92,15 +93,15 @@ export function testPosts(open: Open): void {
 
   test('posts by author and status are a list, which a post leaves for another (R46)', async (t) => {
     const { posts } = await open(t);
-    const made: Post[] = [];
+    const all: Post[] = [];
     for (const at of times(40)) {
       const authorId = at % 4 === 3 ? null : ada;
-      made.unshift(await posts.create({ ...text(`${at}`), authorId }));
+      all.unshift(made(await posts.create({ ...text(`${at}`), authorId })));
     }
-    const own = made.filter(({ authorId }) => authorId === ada);
+    const own = all.filter(({ authorId }) => authorId === ada);
     const published = own.filter((_, at) => at % 3 === 0);
     for (const { id } of published) await posts.update(id, { status: 'PUBLISHED' });
-    const others = made.filter(({ authorId }) => authorId === null);
+    const others = all.filter(({ authorId }) => authorId === null);
     for (const { id } of others.slice(0, 3)) await posts.update(id, { status: 'PUBLISHED' });
     const listed = async (status: Post['status']) =>
       pluck(await allOf(posts.ofAuthor(ada, status)), 'id');
@@ -142,16 +143,19 @@ export function testPosts(open: Open): void {
       { title: 'b', content: '', status },
     ];
     const { id } = await posts.create(text('a\0'));
-    assert.equal(await posts.update(id, text('c'), { ...seen, title: 'b' }), false);
-    assert.equal(await posts.update(id, text('c'), { ...seen, content: 'b' }), false);
-    assert.equal(await posts.update(id, text('c'), { ...seen, status: 'PUBLISHED' }), false);
-    assert.equal(await posts.remove(id, change), false);
+    assert.equal(await posts.update(id, text('c'), { expected: { ...seen, title: 'b' } }), false);
+    assert.equal(await posts.update(id, text('c'), { expected: { ...seen, content: 'b' } }), false);
+    assert.equal(
+      await posts.update(id, text('c'), { expected: { ...seen, status: 'PUBLISHED' } }),
+      false,
+    );
+    assert.equal(await posts.remove(id, { expected: change }), false);
     assert.deepEqual({ ...(await posts.find(id)), ...seen }, await posts.find(id));
-    assert.equal(await posts.update(id, change, seen), true);
-    assert.equal(await posts.update(id, text('c'), seen), false);
-    assert.equal(await posts.remove(id, seen), false);
-    assert.equal(await posts.remove(id, change), true);
-    assert.equal(await posts.update(id, change, change), false);
+    assert.equal(await posts.update(id, change, { expected: seen }), true);
+    assert.equal(await posts.update(id, text('c'), { expected: seen }), false);
+    assert.equal(await posts.remove(id, { expected: seen }), false);
+    assert.equal(await posts.remove(id, { expected: change }), true);
+    assert.equal(await posts.update(id, change, { expected: change }), false);
   });
 
   test('of parallel removals of one post one succeeds', async (t) => {
@@ -167,11 +171,11 @@ export function testComments(open: Open): void {
     const { posts, comments } = await open(t);
     const { id } = await posts.create(text('a'));
     assert.deepEqual(await allOf(comments.ofPost(id)), []);
-    const made = [];
-    for (const count of times(50)) made.push(await comments.add(id, `${count}`));
-    assert.deepEqual(await allOf(comments.ofPost(id)), made);
-    assert.equal(made[0]?.postId, id);
-    assert.deepEqual(await comments.find(made[7]?.id ?? ''), made[7]);
+    const added = [];
+    for (const count of times(50)) added.push(made(await comments.add(id, `${count}`)));
+    assert.deepEqual(await allOf(comments.ofPost(id)), added);
+    assert.equal(added[0]?.postId, id);
+    assert.deepEqual(await comments.find(added[7]?.id ?? ''), added[7]);
   });
 
   test('a comment on no post is not stored', async (t) => {

@@ -13,11 +13,13 @@ import { changing, toDraft } from '../support/article-texts.js';
 import { allOf } from '../support/lists.js';
 import { cases, isLong } from '../support/long.js';
 import { ann, driverOptions } from '../support/driver-options.js';
+import { made } from '../support/made.js';
 import { openOn, stores } from '../support/stores.js';
 import { anyCharacter, anyCodeUnit } from '../support/texts.js';
 import { testArticles } from './contract-articles.js';
 import { testLists, testPages } from './contract-lists.js';
 import { testComments, testPosts, text } from './contract-posts.js';
+import { testRequests } from './contract-requests.js';
 
 /** A store that holds these records and no others, and ends with the test. */
 type Open = (context: TestContext, initial?: Partial<InitialData>) => Promise<Store>;
@@ -58,6 +60,7 @@ for (const { name, skip, newUrl } of stores) {
     describe('authors, accounts and todos', () => testOthers(open));
     describe('articles', () => testArticles((t, articles) => open(t, { articles })));
     describe('texts', () => testTexts(open));
+    describe('requests', () => testRequests(open));
   });
 }
 
@@ -101,11 +104,14 @@ function testChanges(open: Open): void {
     assert.equal(await todos.update(todo.id, { completed: true }), true);
     const seen = { title: 'f\0', completed: true };
     assert.deepEqual(await todos.find(todo.id), { id: todo.id, ...seen });
-    assert.equal(await todos.update(todo.id, { title: 'h' }, { ...seen, completed: false }), false);
-    assert.equal(await todos.update(todo.id, { title: 'h' }, seen), true);
-    assert.equal(await todos.remove(todo.id, seen), false);
+    assert.equal(
+      await todos.update(todo.id, { title: 'h' }, { expected: { ...seen, completed: false } }),
+      false,
+    );
+    assert.equal(await todos.update(todo.id, { title: 'h' }, { expected: seen }), true);
+    assert.equal(await todos.remove(todo.id, { expected: seen }), false);
     assert.deepEqual(await allOf(todos.all), [{ ...seen, id: todo.id, title: 'h' }, other]);
-    assert.equal(await todos.remove(todo.id, { ...seen, title: 'h' }), true);
+    assert.equal(await todos.remove(todo.id, { expected: { ...seen, title: 'h' } }), true);
     assert.equal(await todos.remove(todo.id), false);
     assert.deepEqual(await allOf(todos.all), [other]);
     for (const { update } of [posts, todos]) assert.equal(await update(nobody, {}), false);
@@ -185,7 +191,8 @@ function testTexts(open: Open): void {
       assert.equal((await comments.find(comment?.id ?? ''))?.content, content);
       const todo = await todos.create({ title, completed: false });
       assert.equal((await todos.find(todo.id))?.title, title);
-      const { json } = await articles.save(toDraft({ id: 7, title, [`k${content}`]: [content] }));
+      const saved = await articles.save(toDraft({ id: 7, title, [`k${content}`]: [content] }));
+      const { json } = made(saved);
       assert.equal((await articles.find(7))?.json, json);
       assert.equal(json, JSON.stringify({ id: 7, title, [`k${content}`]: [content] }));
       await posts.update(id, { title: content, content: title });

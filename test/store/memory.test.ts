@@ -10,6 +10,7 @@ import { changing, toDraft } from '../support/article-texts.js';
 import { withCode } from '../support/errors.js';
 import { allOf, times } from '../support/lists.js';
 import { driverOptions } from '../support/driver-options.js';
+import { made } from '../support/made.js';
 
 const empty = { authors: [], accounts: [], posts: [], comments: [], todos: [], articles: [] };
 
@@ -23,7 +24,7 @@ const large = 'x'.repeat(5_000);
 test('beyond its bytes nothing is stored, by no endpoint', async () => {
   const { posts, comments, todos, articles, ...store } = openStore(10_000);
   const post = await posts.create({ title: 'a', content: 'b', authorId: null });
-  const article = await articles.save(toDraft({ title: 'a' }));
+  const article = made(await articles.save(toDraft({ title: 'a' })));
   const countAll = (): readonly number[] =>
     areas.map((area) => store.changes().at(store.changes().placeOf(area)));
   const before = countAll();

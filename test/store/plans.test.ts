@@ -8,6 +8,7 @@ import { before, describe, it } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { changing, toDraft } from '../support/article-texts.js';
+import { made } from '../support/made.js';
 import { skipPostgres } from '../support/postgres.js';
 import { database } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
@@ -90,7 +91,7 @@ async function change(
   await comments.add(created.id, 'text');
   if (stop !== undefined) await told;
   stop?.();
-  await posts.update(created.id, { title: 'B', content: 'text' }, created);
+  await posts.update(created.id, { title: 'B', content: 'text' }, { expected: made(created) });
   await posts.remove(created.id);
   await todos.create({ title: 'A', completed: false });
   await articles.find(200);

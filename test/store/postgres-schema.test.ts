@@ -128,6 +128,6 @@ test('a new database has no tables of older builds', { skip }, async (t) => {
   const names = (await database.query(url, tables)).map(({ name }) => name);
   assert.deepEqual(
     names.join(' '),
-    'accounts article_turn articles authors comments counters files posts schema_state todos upload_folder',
+    'accounts article_turn articles authors comments counters files posts requests schema_state todos upload_folder',
   );
 });

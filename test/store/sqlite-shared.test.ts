@@ -95,7 +95,7 @@ it('after a removal that removed nothing another process is still noticed', only
   const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
   await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
   const expected = { title: 'other', content: 'x', status: 'DRAFT' } as const;
-  assert.equal(await store.posts.remove(id, expected), false);
+  assert.equal(await store.posts.remove(id, { expected }), false);
   await openOn(t, toSqliteUrl(path));
   store.changes();
   assert.notEqual(store.posts.find(id), undefined);

@@ -210,7 +210,8 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const { store } = await openNew(t);
     const { id } = await store.posts.create(draft);
     await Promise.all(times(1_200).map(async () => store.comments.add(id, 'text')));
-    assert.equal(await store.posts.remove(id, { ...draft, title: 'b', status: 'DRAFT' }), false);
+    const expected = { ...draft, title: 'b', status: 'DRAFT' } as const;
+    assert.equal(await store.posts.remove(id, { expected }), false);
     assert.equal((await allOf(store.comments.ofPost(id))).length, 1_200);
     const removal = { isOver: false };
     const removing = Promise.resolve(store.posts.remove(id)).finally(() => (removal.isOver = true));
@@ -221,10 +222,9 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
       await nextIteration();
     }
     assert.equal(await removing, true);
-    const before = seen.filter((count) => count > 0);
-    assert.deepEqual(new Set(before), new Set([1_200]));
     // After each 500 comments it lets others read.
-    assert.ok(before.length > 2, `${before.length} reads`);
+    assert.ok(seen.filter((count) => count > 0).length > 2, `${seen.length} reads`);
+    assert.ok(seen.every((count) => [0, 1_200].includes(count)));
     assert.ok(await store.posts.find((await writing).id));
     assert.equal(await store.posts.find(id), undefined);
   });

@@ -41,7 +41,7 @@ export interface Durable {
 
 /** Closed with the test. */
 export async function openDurable(
-  { openFileIndex }: Pick<Store, 'openFileIndex'>,
+  { openFileIndex, requests }: Pick<Store, 'openFileIndex' | 'requests'>,
   context: TestContext,
   { wrap = (index): DurableFileIndex => index, ...options }: DurableOptions,
 ): Promise<Durable> {
@@ -52,6 +52,7 @@ export async function openDurable(
     bytesMax: 1_000_000_000,
     createName: createIdSource(() => new Date()),
     openIndex: (limits: FileLimits) => wrap(openFileIndex(limits)),
+    requests,
     log: (_level, event, facts = {}) => logged.push([event, facts]),
     ...options,
   });

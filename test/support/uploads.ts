@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { openUploads as open, type OpenUploadsOptions } from '../../dist/store/files/open.js';
+import { createMemoryRequests } from '../../dist/store/memory-requests.js';
 import type { StoredFile } from '../../dist/store/file-index.js';
 import type { Snapshot, Uploads } from '../../dist/store/files/uploads.js';
 
@@ -34,6 +35,7 @@ export function createUploads(
     bytesMax: 1_000_000_000,
     ...options,
     openIndex: undefined,
+    requests: createMemoryRequests(),
     createName: () => String((names += 1)),
     log: () => undefined,
   });

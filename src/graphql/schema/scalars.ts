@@ -5,6 +5,7 @@ import { toId } from '../../domain/ids.ts';
 import { parseLocalDateTime } from '../../domain/local-date-time.ts';
 import type { LogFacts } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
+import type { Once, Repeated } from '../../store/store.ts';
 
 /** The functions of a scalar. They throw a GraphQLError with a message for the client. */
 interface ScalarRules {
@@ -45,6 +46,8 @@ function textScalar(parse: (text: string) => string | undefined, refusal: string
   };
 }
 
+type Store = (once?: Once) => MaybePromise<Repeated | undefined>;
+
 /**
  * A file of a multipart request, as the `upload` mutation receives it (Spec §4.1 rule 4, R19). A
  * class, so that the scalar can tell a file from JSON. It has no enumerable members, because
@@ -52,9 +55,9 @@ function textScalar(parse: (text: string) => string | undefined, refusal: string
  */
 export class UploadedFile {
   readonly #facts: LogFacts;
-  readonly #store: () => MaybePromise<void>;
+  readonly #store: Store;
 
-  constructor(facts: LogFacts, store: () => MaybePromise<void>) {
+  constructor(facts: LogFacts, store: Store) {
     this.#facts = facts;
     this.#store = store;
   }
@@ -67,9 +70,12 @@ export class UploadedFile {
     return this.#facts;
   }
 
-  /** Stores the file. Files that are not stored are removed at the end of the request. */
-  store(): MaybePromise<void> {
-    return this.#store();
+  /**
+   * Stores the file; a value if the same was done before (R40). Files that are not stored are
+   * removed at the end of the request.
+   */
+  store(once?: Once): ReturnType<Store> {
+    return this.#store(once);
   }
 
   /** What graphql prints in an error about the value. */

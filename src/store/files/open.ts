@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../errors.ts';
 import { createRunIndex, type DurableFileIndex } from '../file-index.ts';
 import { allow, flushFolder } from '../flush.ts';
+import { createMemoryRequests } from '../memory-requests.ts';
 import type { Store } from '../store.ts';
 import { isDayOld, isUpload } from './disk.ts';
 import { Uploads, type UploadsOptions } from './uploads.ts';
@@ -18,6 +19,8 @@ export interface OpenUploadsOptions extends Omit<UploadsOptions, 'folder' | 'ind
   readonly openIndex: Store['openFileIndex'];
 }
 
+/** Uploads and removals of a run whose keys are kept; each takes 300 bytes. */
+const requestsMax = 10_000;
 const durableName = 'inkwell-files';
 const runName = 'inkwell-run-';
 const runFolder = /^inkwell-run-[0-9A-Za-z]{6}$/;
@@ -27,20 +30,21 @@ const runFolder = /^inkwell-run-[0-9A-Za-z]{6}$/;
  * message of one line if the folder cannot be created or used.
  */
 export async function openUploads(options: OpenUploadsOptions): Promise<Uploads> {
-  const { filesMax, bytesMax, openIndex, createName } = options;
+  const { filesMax, bytesMax, openIndex, createName, requests } = options;
   const directory = options.directory || tmpdir();
   const limits = { filesMax, bytesMax };
   await removeOldFolders(directory);
   if (options.directory === '' || openIndex === undefined) {
-    const index = createRunIndex(limits);
+    const ofRun = createMemoryRequests(undefined, undefined, requestsMax);
+    const index = createRunIndex(limits, ofRun.run);
     const folder = await mkdtemp(join(directory, runName)).catch(toStartError(directory));
-    return new Uploads({ ...options, folder, index, isDurable: false });
+    return new Uploads({ ...options, folder, index, requests: ofRun, isDurable: false });
   }
   const folder = join(directory, durableName);
   const index = openIndex(limits);
   await createFolder(directory, folder).catch(toStartError(folder));
   await checkFolder(folder, index, createName);
-  return new Uploads({ ...options, folder, index, isDurable: true });
+  return new Uploads({ ...options, folder, index, requests, isDurable: true });
 }
 
 /** Rejects if a start would refuse the folder for this index. Changes nothing. */

@@ -26,6 +26,7 @@ import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { OwnedBuffers } from '../../owned-buffers.ts';
 import { flushFolder } from '../flush.ts';
 import type { FileIndex, FileLimits, ReplacedFile, StoredFile } from '../file-index.ts';
+import type { Once, Repeated, Requests } from '../store.ts';
 import {
   type ByteRange,
   type Content,
@@ -46,10 +47,11 @@ export interface Upload {
    */
   write(storedName: string, content: AsyncIterable<OwnedBuffers>): Promise<StoredFile>;
   /**
-   * Makes these files visible at one moment; each replaces the file of its name. Throws the errors
-   * of `FileIndex.commit`.
+   * Makes these files visible at one moment; each replaces the file of its name. Returns a value if
+   * the same was done before (R40); `close()` removes these files then. Throws the errors of
+   * `FileIndex.commit`.
    */
-  commit(files: readonly StoredFile[]): Promise<void>;
+  commit(files: readonly StoredFile[], once?: Once): Promise<Repeated | undefined>;
   /** Removes the files that were not committed. Never rejects. */
   close(): Promise<void>;
 }
@@ -70,6 +72,8 @@ export interface Snapshot {
 export interface UploadsOptions extends FileLimits {
   readonly folder: string;
   readonly index: FileIndex;
+  /** Of the store that the index is in. */
+  readonly requests: Requests;
   /** True if the index outlives the process. */
   readonly isDurable: boolean;
   /** Returns unique names, across all nodes. */
@@ -80,6 +84,12 @@ export interface UploadsOptions extends FileLimits {
 /** A request that stores files after this time is refused: they could be counted as garbage. */
 const uploadMillisecondsMax = dayMilliseconds / 2;
 const sweepMilliseconds = 600_000;
+/** Errors of a commit after which the files are not stored. */
+const notStored: readonly unknown[] = [
+  'storage_full',
+  'idempotency_key_reused',
+  'request_in_progress',
+];
 
 /** Call `close()` in any case. */
 export class Uploads {
@@ -117,23 +127,27 @@ export class Uploads {
           return throwAppError(error);
         }
       },
-      commit: async (given) => {
+      commit: async (given, once) => {
         this.#checkOpen();
         if (performance.now() - beganAt > uploadMillisecondsMax) {
           throw new AppError('request_timeout', 'The upload took more than 12 hours.');
         }
         // Of two files with one name the later one is stored; `close()` removes the other.
         const files = [...new Map(given.map((file) => [file.storedName, file])).values()];
-        if (files.length === 0) return;
+        if (files.length === 0) return undefined;
         if (isDurable) await flushFolder(folder).catch(throwAppError);
+        const drop = () => {
+          for (const { temporaryName } of files) uncommitted.add(temporaryName);
+        };
         for (const { temporaryName } of files) uncommitted.delete(temporaryName);
         try {
-          await this.#retire(await index.commit(files));
+          const replaced = await index.commit(files, once);
+          if ('isRepeated' in replaced) return (drop(), replaced);
+          await this.#retire(replaced);
+          return undefined;
         } catch (error) {
           // After any other error the files may be stored. If they are not, they are garbage.
-          if (codeOf(error) === 'storage_full') {
-            for (const { temporaryName } of files) uncommitted.add(temporaryName);
-          }
+          if (notStored.includes(codeOf(error))) drop();
           throw error;
         }
       },
@@ -168,10 +182,16 @@ export class Uploads {
   }
 
   /** Removes a file; open snapshots keep it. Does nothing if it was replaced or removed. */
-  async remove(file: StoredFile): Promise<void> {
+  async remove(file: StoredFile, once?: Once): Promise<Repeated | undefined> {
     this.#checkOpen();
-    await this.#options.index.remove(file);
-    await this.#retire([file]);
+    const repeated = await this.#options.index.remove(file, once);
+    if (repeated === undefined) await this.#retire([file]);
+    return repeated;
+  }
+
+  /** What was done under a key. */
+  get requests(): Requests {
+    return this.#options.requests;
   }
 
   /** Removes garbage from the folder. Never rejects. */

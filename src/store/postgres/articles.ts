@@ -26,13 +26,14 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import { createSerial, type Serial } from '../../serial.ts';
 import { withId } from '../shared.ts';
 import type { Article, ArticleDraft } from '../model.ts';
+import { withKey } from './requests.ts';
 import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';
 import { sql, type Statement } from './connection.ts';
 import { createFind, createList } from '../sql/lists.ts';
 import { nextArticleId, wholeOf } from '../sql/statements.ts';
 import { type Cells, type Row, toRecord } from '../sql/rows.ts';
-import type { Articles, DriverOptions } from '../store.ts';
+import type { Articles, DriverOptions, Once, Repeated } from '../store.ts';
 
 /** Attempts before the lease is requested. */
 const attemptsWithoutLease = 3;
@@ -52,37 +53,49 @@ type Replace = (statement: Statement, askedAt?: number) => Promise<readonly Row[
 /** Called in a turn of the scheduler. An article that does not change remains the same object. */
 type Change = (articles: readonly Article[]) => MaybePromise<readonly Article[]>;
 
-type Deps = Pick<PostgresContext, 'pool' | 'versions' | 'sql'> & Pick<DriverOptions, 'run'>;
+type Deps = Pick<PostgresContext, 'pool' | 'versions' | 'requests' | 'sql'> &
+  Pick<DriverOptions, 'run'>;
 
-export function createArticles({ pool, versions, sql: statements, run }: Deps): Articles {
+export function createArticles(deps: Deps): Articles {
+  const { pool, versions, requests, sql: statements, run } = deps;
   const replace: Replace = (statement, askedAt) =>
     versions.track(pool.write(statement, askedAt), 'articles');
-  const changeOne = createChanges(pool, replace, waitingForOneMax);
-  const changeAll = createChanges(pool, replace, waitingForAllMax);
+  const changesDeps = { pool, requests, replace };
+  const changeOne = createChanges(changesDeps, waitingForOneMax);
+  const changeAll = createChanges(changesDeps, waitingForAllMax);
   const readAll: Read = async (askedAt) =>
     wholeOf(await statements.readArticles('id, document, version', askedAt));
   return {
     all: createList(statements, 'articles')(),
     find: createFind(statements, ['articles', 'id']),
-    save: (draft) => (draft.id === undefined ? add(pool, draft) : put(replace, draft.id, draft)),
-    async change(id, change) {
+    save(draft, once) {
+      if (once !== undefined) return saveOnce({ requests, replace }, draft, once);
+      return draft.id === undefined ? add(pool, draft) : put(replace, draft.id, draft);
+    },
+    async change(id, change, once) {
       const text = sql`SELECT id, document, version FROM inkwell.articles WHERE id = ${id}`;
       const read: Read = (askedAt) => pool.readCells(text, askedAt);
-      return (await changeOne(id, read, (articles) => run(() => articles.map(change))))[0];
+      const changeEach: Change = (articles) => run(() => articles.map(change));
+      const changed = await changeOne(id, { read, change: changeEach, once });
+      return 'isRepeated' in changed ? changed : changed[0];
     },
-    async changeAll(change) {
-      await changeAll('all', readAll, (articles) => run(() => change(articles)));
+    async changeAll(change, once) {
+      const changeEvery: Change = (articles) => run(() => change(articles));
+      const changed = await changeAll('all', { read: readAll, change: changeEvery, once });
+      return 'isRepeated' in changed ? changed : undefined;
     },
   };
 }
 
-async function put(replace: Replace, id: number, { json }: ArticleDraft): Promise<Article> {
-  await replace(
-    sql`INSERT INTO inkwell.articles (id, document) VALUES (${id}, ${json})
+function toPut(id: number, { json }: ArticleDraft): Statement {
+  return sql`INSERT INTO inkwell.articles (id, document) VALUES (${id}, ${json})
       ON CONFLICT (id) DO UPDATE SET document = excluded.document, version = DEFAULT
-      RETURNING id, pg_current_xact_id()::text AS xid`,
-  );
-  return { id, json };
+      RETURNING id, pg_current_xact_id()::text AS xid`;
+}
+
+async function put(replace: Replace, id: number, draft: ArticleDraft): Promise<Article> {
+  await replace(toPut(id, draft));
+  return { id, json: draft.json };
 }
 
 /**
@@ -100,14 +113,58 @@ async function add(pool: Pool, draft: ArticleDraft, askedAt = performance.now())
   return stored.length === 1 ? article : add(pool, draft, askedAt);
 }
 
+/**
+ * Stores the draft and its key (R40). One statement also moves the counter, so that a repetition
+ * takes no value of it.
+ */
+async function saveOnce(
+  { requests, replace }: Pick<ChangesDeps, 'requests' | 'replace'>,
+  draft: ArticleDraft,
+  once: Once,
+): Promise<Article | Repeated> {
+  const { id, json } = draft;
+  const statement =
+    id === undefined
+      ? sql`INSERT INTO inkwell.articles (id, document)
+        SELECT value, ${`${json.slice(0, -1)},"id":`}::text || value || '}' FROM next
+        ON CONFLICT DO NOTHING RETURNING id, pg_current_xact_id()::text AS xid`
+      : toPut(id, draft);
+  const before = id === undefined ? `next AS (${nextArticleId('inkwell.')}), ` : '';
+  const save = async (): Promise<Article> => {
+    const [row] = await replace(withKey(statement, once, { before, result: 'id' }));
+    // Another node has stored an article under that id at the same moment.
+    if (row === undefined) return save();
+    return id === undefined ? withId(draft, Number(row['id'])) : { id, json };
+  };
+  const saved = await requests.run(once, save);
+  if (saved === undefined) throw tooMany();
+  return saved;
+}
+
+interface ChangesDeps extends Pick<PostgresContext, 'pool' | 'requests'> {
+  readonly replace: Replace;
+}
+
+/** The statement of a change that changes nothing, which has a key as well. */
+const noChange = sql`SELECT NULL AS id, pg_current_xact_id()::text AS xid`;
+
+interface ChangeOf {
+  readonly read: Read;
+  readonly change: Change;
+  readonly once: Once | undefined;
+}
+
 /** Returns a function that changes what `read` returns, one after the other for each key. */
-function createChanges(pool: Pool, replace: Replace, waitingMax: number) {
+function createChanges({ pool, requests, replace }: ChangesDeps, waitingMax: number) {
   const inQueue = createQueue(waitingMax);
   const holder = randomUUID();
-  return (key: unknown, read: Read, change: Change): Promise<readonly Article[]> =>
+  return (key: unknown, { read, change, once }: ChangeOf): Promise<readonly Article[] | Repeated> =>
     inQueue(key, (askedAt) =>
-      retry({ pool, holder, askedAt }, async () => {
+      retry<readonly Article[] | Repeated>({ pool, holder, askedAt }, async () => {
         const rows = await read(askedAt);
+        // After the read: what it shows of the first request has a key.
+        const repeated = once && (await requests.find(once));
+        if (repeated !== undefined) return repeated;
         const before = rows.map(toRecord.articles);
         const after = await change(before);
         const changed = after.flatMap((article, at) =>
@@ -115,9 +172,15 @@ function createChanges(pool: Pool, replace: Replace, waitingMax: number) {
             ? []
             : [{ id: article.id, version: rows[at]?.[2], document: article.json }],
         );
-        if (changed.length === 0) return after;
-        const stored = await replace(toReplace(JSON.stringify(changed), holder), askedAt);
-        return stored.length === changed.length ? after : undefined;
+        const isFound = rows.length > 0 || key === 'all';
+        if (changed.length === 0 && (once === undefined || !isFound)) return after;
+        const statement =
+          changed.length === 0 ? noChange : toReplace(JSON.stringify(changed), holder);
+        const store = async (text: Statement): Promise<readonly Article[] | undefined> => {
+          const stored = await replace(text, askedAt);
+          return stored.length === (changed.length || 1) ? after : undefined;
+        };
+        return once ? requests.run(once, () => store(withKey(statement, once))) : store(statement);
       }),
     );
 }

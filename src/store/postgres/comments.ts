@@ -3,6 +3,7 @@
 import type { CommentFeed } from './feed.ts';
 import type { Comment } from '../model.ts';
 import { createLoader } from './batch.ts';
+import { insertKeys, isFirst, toKeyedRow, toKeyedValues } from './requests.ts';
 import { type PostgresContext, toInserts } from './statements.ts';
 import { sql, type Statement } from './connection.ts';
 import { toComments } from '../shared.ts';
@@ -11,31 +12,38 @@ import { type NewRow, toRow } from '../sql/rows.ts';
 import type { Comments } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
-  const { pool, versions, createId, now } = context;
-  const insert = createLoader(
-    toInserts(async (rows, askedAt) => {
-      const statement = rows.length === 1 ? toInsert(rows[0]) : toInsertAll(rows);
-      const added = await versions.track(pool.write(statement, askedAt), 'comments');
-      const stored = new Map(
-        added.map(({ id, seq, timeline }) => {
-          return [id, { seq: Number(seq), timeline: Number(timeline) }];
-        }),
-      );
-      // Undefined if there is no such post.
-      return rows.map(({ id }) => stored.get(id));
-    }),
-  );
+  const { pool, versions, requests, createId, now } = context;
+  const load = (toStatement: (rows: readonly NewRow[]) => Statement) =>
+    createLoader(
+      toInserts(async (rows, askedAt) => {
+        const write = pool.write(toStatement(rows), askedAt);
+        const added = await versions.track(write, 'comments');
+        const stored = new Map(
+          added.map(({ id, seq, timeline }) => {
+            return [id, { seq: Number(seq), timeline: Number(timeline) }];
+          }),
+        );
+        // Undefined if there is no such post.
+        return rows.map(({ id }) => stored.get(id));
+      }),
+    );
+  const insert = load((rows) => (rows.length === 1 ? toInsert(rows[0]) : toInsertAll(rows)));
+  const insertKeyed = load(toInsertKeyed);
   return {
     ...toComments(createTable(context.sql, 'comments')),
     watch: (listener) => feed.watch(listener),
     ready: () => feed.ready(),
-    async add(postId, content) {
+    async add(postId, content, once) {
       await feed.ready();
       const comment: Comment = { id: createId(), content, createdAt: now(), postId };
-      const numbered = await insert(toRow(comment));
-      if (numbered === undefined) return undefined;
-      feed.stored({ ...numbered, comment });
-      return comment;
+      const row = toRow(comment);
+      const add = async (): Promise<Comment | undefined> => {
+        const numbered = await (once ? insertKeyed(toKeyedRow(row, once)) : insert(row));
+        if (numbered === undefined) return undefined;
+        feed.stored({ ...numbered, comment });
+        return comment;
+      };
+      return once ? requests.run(once, add) : add();
     },
   };
 }
@@ -55,17 +63,27 @@ function toInsert(row: NewRow = {}): Statement {
     FROM post RETURNING id, post_id, seq, timeline, pg_current_xact_id()::text AS xid`;
 }
 
-/** The rows are sorted so that each lock is taken before the first number. */
+/** The rows are sorted so that each lock is taken, and each key kept, before the first number. */
 function toInsertAll(rows: readonly NewRow[]): Statement {
-  return sql`WITH added AS MATERIALIZED (
+  return { text: toTextOfAll(), values: [JSON.stringify(rows)] };
+}
+
+function toInsertKeyed(rows: readonly NewRow[]): Statement {
+  const ofPosts = `JOIN added ON added.id = given.id JOIN post ON post.id = post_id`;
+  const text = toTextOfAll(`, ${insertKeys(ofPosts)}`, ` WHERE added.id ${isFirst}`);
+  return { text, values: toKeyedValues(rows) };
+}
+
+function toTextOfAll(keys = '', condition = ''): string {
+  return `WITH added AS MATERIALIZED (
         SELECT * FROM json_populate_recordset(
-          null::inkwell.comments, ${JSON.stringify(rows)}::text::json) WITH ORDINALITY
+          null::inkwell.comments, $1::text::json) WITH ORDINALITY
       ), post AS MATERIALIZED (
         SELECT id FROM inkwell.posts WHERE id = ANY (ARRAY(SELECT post_id FROM added))
         ORDER BY id FOR KEY SHARE
-      )
+      )${keys}
       INSERT INTO inkwell.comments (id, post_id, content, created_at, timeline)
       SELECT added.id, post.id, content, created_at, (SELECT inkwell.timeline())
-      FROM added JOIN post ON post.id = post_id
+      FROM added JOIN post ON post.id = post_id${condition}
       ORDER BY ordinality RETURNING id, post_id, seq, timeline, pg_current_xact_id()::text AS xid`;
 }

@@ -36,6 +36,7 @@ const isAwayCode = /^(?:08|53|57P|25006)/;
 const isBusyCode = /^(?:57014|55P03|40001|40P01)/;
 const diskFull = '53100';
 const readOnly = '25006';
+const uniqueViolation = '23505';
 /** SQLSTATE codes with which a server closes the connection. */
 const closesConnection = /^(?:08|57P)/;
 /** The certificate is not valid. */
@@ -71,7 +72,8 @@ export function toStoreError(error: unknown): Error {
       ? new AppError('storage_full', 'The disk of the store is full.')
       : lost();
   }
-  if (isBusyCode.test(code)) return busy();
+  if (isBusyCode.test(code)) return isAboutKey(error) ? new KeyInUse() : busy();
+  if (code === uniqueViolation && isAboutKey(error)) return new KeyTaken();
   return new Error(`PostgreSQL refused a statement: ${toReason(error)} (${code})`);
 }
 
@@ -117,6 +119,28 @@ export function describe(error: unknown): string {
 
 export function isAway(error: unknown): boolean {
   return error instanceof DatabaseAway;
+}
+
+/** The server names the table of a key (R40) that is there, or that is waited for. */
+function isAboutKey(error: unknown): boolean {
+  const { table = '', where = '' } = error as { readonly table?: string; readonly where?: string };
+  return table === 'requests' || where.includes('relation "requests"');
+}
+
+export function isKeyTaken(error: unknown): boolean {
+  return error instanceof KeyTaken;
+}
+/** The key of the write is there. */
+class KeyTaken extends Error {}
+
+export function isKeyInUse(error: unknown): boolean {
+  return error instanceof KeyInUse;
+}
+class KeyInUse extends AppError {
+  constructor() {
+    const message = 'The first request with this Idempotency-Key is under way.';
+    super('request_in_progress', message, { retryAfterSeconds: 1 });
+  }
 }
 
 /** The pool logs it, and repeats a statement that only reads. */

@@ -7,8 +7,8 @@
  *    (`comment-order.ts`): no read is needed for that.
  * 3. It notifies the others 5 ms later, but at most every 100 ms: once for many comments. A NOTIFY
  *    within the transaction that writes would serialise all commits.
- * 4. A node with a listener polls the table (`comment-poll.ts`) when it was notified, but at most
- *    every 90 ms, again at once if there is more to read, and after 5 ms at a gap.
+ * 4. A node with a listener polls the table (`feed/comment-poll.ts`) when it was notified, but at
+ *    most every 90 ms, again at once if there is more to read, and after 5 ms at a gap.
  * 5. Without a notification it polls once a second; if it cannot receive any, ten times a second.
  * 6. A new timeline means that another server has taken over. It may lack the last comments and
  *    give their numbers again: the order begins anew after the last comment that still exists.
@@ -31,9 +31,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
 import type { Comment } from '../model.ts';
 import { CommentOrder, type Stored } from './comment-order.ts';
-import { poll, readStart } from './comment-poll.ts';
+import { poll, readStart } from './feed/comment-poll.ts';
 import { type Server, sql } from './connection.ts';
-import { listen, type Listening } from './listen.ts';
+import { listen, type Listening } from './feed/listen.ts';
 import type { Pool } from './pool.ts';
 import type { Versions } from './versions.ts';
 

@@ -19,16 +19,29 @@ import type {
   StartOptions,
   StoredAccounts,
 } from '../store.ts';
-import { createFileStatements, createPorts, createStoredAccounts } from '../sql/ports.ts';
+import {
+  createFileList,
+  createFileStatements,
+  createPorts,
+  createStoredAccounts,
+} from '../sql/ports.ts';
 import { escapeText, toRow } from '../sql/rows.ts';
 import type { Sql } from '../sql/statements.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { CommentFeed } from './feed.ts';
-import { type Connection, createServer, run, type Server, sql } from './connection.ts';
+import {
+  type Connection,
+  createServer,
+  run,
+  type Server,
+  sql,
+  type Statement,
+} from './connection.ts';
 import { createStatements, type PostgresContext } from './statements.ts';
 import { describe, isBusy, toStartError } from './faults.ts';
 import { Pool } from './pool.ts';
+import { createRequests, withKey } from './requests.ts';
 import { createVersions } from './versions.ts';
 import { checkSchema, migrate, migrationSeconds, toAuthors, toFill } from './schema.ts';
 
@@ -53,8 +66,9 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
   const listenServer = listenUrl === '' ? ownListen : await createServer(listenUrl);
   const versions = createVersions(pool);
   const feed = new CommentFeed({ pool, versions, listenServer, log, timeoutSeconds });
-  const statements = createStatements(pool, versions);
-  const context: PostgresContext = { pool, versions, sql: statements, createId, now };
+  const requests = createRequests({ pool, versions, timeoutSeconds });
+  const statements = createStatements({ pool, versions, requests });
+  const context: PostgresContext = { pool, versions, requests, sql: statements, createId, now };
   const storedAccounts = createStored(context);
   return {
     ...createPorts(context, initial?.accounts ?? [], storedAccounts),
@@ -67,7 +81,7 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     async ping() {
       await pool.read(sql`SELECT 1`);
     },
-    openFileIndex: (limits) => createFileIndex(context.sql, limits),
+    openFileIndex: (limits) => createFileIndex(context, limits),
     async close() {
       feed.close();
       await pool.close();
@@ -81,7 +95,7 @@ export async function checkStore(url: string, options: CheckOptions): Promise<vo
     if (!(await checkSchema(connection))) return;
     const read: Sql['write'] = (_, text, values) => run(connection, { text, values });
     const statements = { schema: 'inkwell.', write: read, read: read.bind(undefined, '') };
-    await options.checkFiles(createFileStatements(statements));
+    await options.checkFiles(createFileList(statements));
   });
 }
 
@@ -110,18 +124,30 @@ function createStored({ pool, sql: statements, now }: PostgresContext): StoredAc
 }
 
 /** A commit is a function in the database, so that the limits apply to the files of all nodes. */
-function createFileIndex(statements: Sql, limits: FileLimits): DurableFileIndex {
-  const store = 'SELECT inkwell.store_files($1::text::json, $2, $3)::text AS replaced';
+function createFileIndex(
+  { sql: statements, pool, requests }: PostgresContext,
+  limits: FileLimits,
+): DurableFileIndex {
+  const text = 'SELECT inkwell.store_files($1::text::json, $2, $3)::text AS replaced';
   return {
     ...createFileStatements(statements),
-    async commit(files) {
+    async commit(files, once) {
       const entries = files.map(({ storedName, temporaryName, size }, at) => {
         return { at, stored_name: escapeText(storedName), disk_name: temporaryName, size };
       });
       const values = [JSON.stringify(entries), limits.filesMax, limits.bytesMax];
-      const replaced = (await statements.write('files', store, values))[0]?.['replaced'];
-      if (typeof replaced !== 'string') throw tooManyFiles(limits);
-      return JSON.parse(replaced) as ReplacedFile[]; // as the function writes it
+      const store = async (statement: Statement): Promise<readonly ReplacedFile[] | undefined> => {
+        const replaced = (await pool.write(statement))[0]?.['replaced'];
+        if (typeof replaced !== 'string') return undefined;
+        return JSON.parse(replaced) as ReplacedFile[]; // as the function writes it
+      };
+      // Without a result nothing was stored, and no key.
+      const keyedText = `SELECT * FROM (${text}) AS stored WHERE replaced IS NOT NULL`;
+      const stored = await (once
+        ? requests.run(once, () => store(withKey({ text: keyedText, values }, once)))
+        : store({ text, values }));
+      if (stored === undefined) throw tooManyFiles(limits);
+      return stored;
     },
   };
 }

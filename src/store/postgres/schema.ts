@@ -125,6 +125,14 @@ const steps: readonly string[] = [
   'ALTER TABLE inkwell.schema_state ADD COLUMN usable_from integer NOT NULL DEFAULT 11;',
   `CREATE INDEX posts_of_author_status ON inkwell.posts
     ((CAST(author_id AS text) || ' ' || status), seq) WHERE author_id IS NOT NULL;`,
+  // Writes under keys (R40). Numbers may be missing, so that their span bounds the rows.
+  `CREATE TABLE inkwell.requests (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key text COLLATE "C" NOT NULL UNIQUE,
+    print text NOT NULL,
+    result text NOT NULL,
+    made timestamptz NOT NULL DEFAULT now()
+  );`,
 ];
 
 /** Time limit for a migration, which includes waiting for other nodes. */

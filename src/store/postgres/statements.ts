@@ -10,9 +10,11 @@ import {
   namesOf,
   type NewRow,
   sizeOf,
+  type Row,
   type Table,
   toColumn,
   toJson,
+  toRow,
   toShort,
   type Value,
 } from '../sql/rows.ts';
@@ -27,8 +29,17 @@ import {
   toPageValues,
 } from '../sql/statements.ts';
 import { type Batch, createLoader, individually } from './batch.ts';
-import { isAway } from './faults.ts';
+import type { Statement } from './connection.ts';
+import { busy, isAway } from './faults.ts';
 import type { Pool } from './pool.ts';
+import {
+  insertKeys,
+  isFirst,
+  type PostgresRequests,
+  toKeyedRow,
+  toKeyedValues,
+  withKey,
+} from './requests.ts';
 import { isArea } from '../changes.ts';
 import { type Versions, xid } from './versions.ts';
 
@@ -56,14 +67,23 @@ const pagesOfOwners: PageLimits = { rowsMax: 5_000, textMax: 2_048, costOf: () =
 /** Where the id is in `{"id":"…"`. */
 const idPlace = [7, 43] as const;
 
-/** Shared by the parts of the driver. */
-export interface PostgresContext extends RecordDeps {
+interface StatementsDeps {
   readonly versions: Versions;
   readonly pool: Pool;
+  readonly requests: PostgresRequests;
+}
+
+/** Shared by the parts of the driver. */
+export interface PostgresContext extends RecordDeps, StatementsDeps {
   readonly sql: Sql;
 }
 
-export function createStatements(pool: Pool, versions: Versions): Sql {
+export function createStatements({ pool, versions, requests }: StatementsDeps): Sql {
+  /** Appends what `track` needs. */
+  const toTracked = (table: string, text: string): string =>
+    isArea(table) ? `${text}, ${xid}` : text;
+  const write = (table: string, statement: Statement): Promise<readonly Row[]> =>
+    isArea(table) ? versions.track(pool.write(statement), table) : pool.write(statement);
   return {
     schema: 'inkwell.',
     ofOne(table, order, { column, owner, place, limit }) {
@@ -75,12 +95,16 @@ export function createStatements(pool: Pool, versions: Versions): Sql {
     },
     createFind: (key) => createLoader(findRows(pool, key)),
     createPages: (query, toPage) => createLoader(readPages(pool, query, toPage)),
-    createInsert: (table) => createLoader(insertRows(pool, versions, table)),
+    createInsert: (table) => createInsert({ pool, versions, requests }, table),
+    requests: { find: requests.find },
     read: (text, values) => pool.read({ text, values }),
-    write: (table, text, values) =>
-      isArea(table)
-        ? versions.track(pool.write({ text: `${text}, ${xid}`, values }), table)
-        : pool.write({ text, values }),
+    write: (table, text, values) => write(table, { text: toTracked(table, text), values }),
+    async writeOnce(once, [table, text, values]) {
+      const statement = withKey({ text: toTracked(table, text), values }, once);
+      const attempt = async (): Promise<true | undefined> =>
+        (await write(table, statement)).length > 0 || undefined;
+      return (await requests.run(once, attempt)) ?? false;
+    },
     readArticles(columns, askedAt) {
       const text = `SELECT ${columns}, id AS place FROM inkwell.articles ORDER BY id`;
       const read = createBounded(pool, { table: 'articles', order: 'ASC', text }, changedLengthMax);
@@ -184,17 +208,36 @@ function toTexts([page]: readonly Cells[]): readonly RecordText[] | undefined {
   return json?.split('\n').map((text) => ({ id: text.slice(...idPlace), json: text })) ?? [];
 }
 
-function insertRows(pool: Pool, versions: Versions, table: Listed): Batch<NewRow, undefined> {
+function createInsert(
+  { pool, versions, requests }: StatementsDeps,
+  table: Listed,
+): ReturnType<Sql['createInsert']> {
   const { owner } = kinds[table];
   const returned = owner === undefined ? xid : `${toColumn(owner)}, ${xid}`;
-  const text = `INSERT INTO inkwell.${table} (${columnsOf[table]})
-    SELECT ${columnsOf[table]} FROM ${rowsOf(table, 1)} ORDER BY ordinality
+  const toText = (condition = ''): string =>
+    `INSERT INTO inkwell.${table} (${columnsOf[table]})
+    SELECT ${columnsOf[table]} FROM ${rowsOf(table, 1)}${condition} ORDER BY ordinality
     RETURNING id, ${returned}`;
-  return toInserts(async (rows, askedAt) => {
-    const insert = pool.write({ text, values: [JSON.stringify(rows)] }, askedAt);
-    await versions.track(insert, table);
-    return rows.map(() => undefined);
-  });
+  /** Returns whether each row was stored. */
+  const load = (text: string, toValues: (rows: readonly NewRow[]) => Statement['values']) =>
+    createLoader(
+      toInserts(async (rows, askedAt) => {
+        const insert = pool.write({ text, values: toValues(rows) }, askedAt);
+        const stored = new Set((await versions.track(insert, table)).map(({ id }) => id));
+        return rows.map(({ id }) => stored.has(id));
+      }),
+    );
+  const insert = load(toText(), (rows) => [JSON.stringify(rows)]);
+  const keyedText = `WITH ${insertKeys()} ${toText(` WHERE id ${isFirst}`)}`;
+  const insertKeyed = load(keyedText, toKeyedValues);
+  return async (record, once) => {
+    const row = toRow(record);
+    if (once === undefined) return (await insert(row), record);
+    const attempt = async () => ((await insertKeyed(toKeyedRow(row, once))) ? record : undefined);
+    const done = await requests.run(once, attempt);
+    if (done === undefined) throw busy();
+    return done;
+  };
 }
 
 /** Joins inserts of rows. Each row is stored, or fails, by itself. */

@@ -9,10 +9,20 @@ import {
   type Table as RecordTable,
 } from '../shared.ts';
 import type { Account } from '../model.ts';
-import type { DriverOptions, StoredAccounts } from '../store.ts';
+import type { Changed, ChangeOptions, DriverOptions, Requests, StoredAccounts } from '../store.ts';
 import { createFind, createList } from './lists.ts';
 import type { Key, Sql } from './statements.ts';
-import { escapeText, toCells, toColumn, toFile, toRecord, toRow, type Value } from './rows.ts';
+import {
+  escapeText,
+  toCells,
+  toColumn,
+  toFile,
+  toFirst,
+  toRecord,
+  toRow,
+  type Value,
+} from './rows.ts';
+import { toRepeated } from '../once.ts';
 import { andThen } from '../../maybe-promise.ts';
 import type { DurableFileIndex } from '../file-index.ts';
 
@@ -33,6 +43,7 @@ export function createPorts(
     authors: { find: createFind(sql, ['authors', 'id']) },
     accounts: createAccounts(configured, stored),
     todos: toTodos(createTable(sql, 'todos'), deps),
+    requests: sql.requests,
   };
 }
 
@@ -41,14 +52,10 @@ export function createTable<N extends 'posts' | 'comments' | 'todos'>(
   sql: Sql,
   name: N,
 ): RecordTable<RecordOf[N]> {
-  const insert = sql.createInsert(name);
   return {
     find: createFind(sql, [name, 'id']),
     list: (list) => createList(sql, name, list),
-    async add(record) {
-      await insert(toRow(record));
-      return record;
-    },
+    add: sql.createInsert(name),
     ...createChanges(sql, [name, 'id'], kinds[name]),
   };
 }
@@ -69,21 +76,22 @@ function createChanges(
   };
   const write = async (
     text: string,
-    [id, values, expected]: readonly [string, readonly Value[], object | undefined],
-  ): Promise<boolean> => {
+    [id, values, { expected, once }]: readonly [string, readonly Value[], ChangeOptions<object>],
+  ): Promise<Changed> => {
     const at = values.length + 1;
     const conditions = expected && columns.map((name, n) => ` AND ${name} = $${at + 1 + n}`);
     const all = [...values, escapeText(id), ...(expected ? valuesOf(expected) : [])];
     const where = `WHERE ${key} = $${at}${conditions?.join('') ?? ''} RETURNING ${returned}`;
-    return (await sql.write(table, `${text} ${where}`, all)).length === 1;
+    const statement = [table, `${text} ${where}`, all] as const;
+    return once ? sql.writeOnce(once, statement) : (await sql.write(...statement)).length === 1;
   };
   const changes = columns.map((column, n) => `${column} = coalesce($${n + 1}, ${column})`);
   const update = `UPDATE ${sql.schema}${table} SET ${changes.join(', ')}`;
   return {
-    update: (id: string, change: object, expected?: object) =>
-      write(update, [id, valuesOf(change), expected]),
-    remove: (id: string, expected?: object) =>
-      write(`DELETE FROM ${sql.schema}${table}`, [id, [], expected]),
+    update: (id: string, change: object, options: ChangeOptions<object> = {}) =>
+      write(update, [id, valuesOf(change), options]),
+    remove: (id: string, options: ChangeOptions<object> = {}) =>
+      write(`DELETE FROM ${sql.schema}${table}`, [id, [], options]),
   };
 }
 
@@ -107,15 +115,16 @@ export function createStoredAccounts(sql: Sql, add: StoredAccounts['add']): Stor
       );
     },
     add,
-    changePassword: (username, passwordHash) => update(username, { passwordHash }),
-    remove: (username) => remove(username),
+    changePassword: async (username, passwordHash) =>
+      (await update(username, { passwordHash })) === true,
+    remove: async (username) => (await remove(username)) === true,
   };
 }
 
-/** The methods of the index of files that are the same; `seq` orders by the first storage (R2). */
-export function createFileStatements(
+/** The lists of the index of files; `seq` orders by the first storage (R2). */
+export function createFileList(
   sql: Pick<Sql, 'schema' | 'read' | 'write'>,
-): Pick<DurableFileIndex, 'list' | 'remove' | 'folderId'> {
+): Pick<DurableFileIndex, 'list' | 'folderId'> {
   const { schema } = sql;
   const list = `SELECT stored_name, disk_name, size FROM ${schema}files`;
   return {
@@ -126,10 +135,6 @@ export function createFileStatements(
           : sql.read(`${list} WHERE stored_name = $1`, [escapeText(storedName)]),
         (rows) => rows.map(toFile),
       ),
-    async remove({ temporaryName }) {
-      const text = `DELETE FROM ${schema}files WHERE disk_name = $1`;
-      await sql.write('files', text, [temporaryName]);
-    },
     async folderId(claimed) {
       const text = `INSERT INTO ${schema}upload_folder (id) VALUES ($1) ON CONFLICT DO NOTHING`;
       if (claimed !== undefined) await sql.write('upload_folder', text, [claimed]);
@@ -137,4 +142,27 @@ export function createFileStatements(
       return row && String(row['id']);
     },
   };
+}
+
+/** The methods of the index of files that are the same. */
+export function createFileStatements(sql: Sql): Omit<DurableFileIndex, 'commit'> {
+  const text = `DELETE FROM ${sql.schema}files WHERE disk_name = $1`;
+  return {
+    ...createFileList(sql),
+    async remove({ temporaryName }, once) {
+      if (once === undefined) return void (await sql.write('files', text, [temporaryName]));
+      const done = await sql.writeOnce(once, ['files', `${text} RETURNING 1`, [temporaryName]]);
+      return typeof done === 'object' ? done : undefined;
+    },
+  };
+}
+
+/** Finds a write that was done under a key. `isKept`: the condition that it is no day old. */
+export function createFindRequest(
+  { schema, read }: Pick<Sql, 'schema' | 'read'>,
+  isKept: string,
+): Requests['find'] {
+  const text = `SELECT print, result FROM ${schema}requests WHERE key = $1 AND ${isKept}`;
+  return ({ key, print }) =>
+    andThen(read(text, [key]), ([row]) => row && toRepeated(toFirst(row), print));
 }

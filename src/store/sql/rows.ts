@@ -123,6 +123,11 @@ export function toFile(row: Row): StoredFile {
   };
 }
 
+/** The first write under a key (R40). */
+export function toFirst({ print, result }: Row): { readonly print: string; readonly id: string } {
+  return { print: String(print), id: String(result) };
+}
+
 /** The authors of the accounts given at this start (R20), with the same ids. */
 export function authorsOfAccounts({ accounts, authors }: InitialData): readonly Author[] {
   const ids = new Set(accounts.map(({ id }) => id));

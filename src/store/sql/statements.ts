@@ -6,8 +6,8 @@
 
 import type { MaybePromise } from '../../maybe-promise.ts';
 import { type Listed, type Order, tooLongToChange } from '../shared.ts';
-import type { RecordText } from '../store.ts';
-import type { Cells, NewRow, Row, Table, Value } from './rows.ts';
+import type { Changed, Once, RecordText, Repeated, Requests } from '../store.ts';
+import type { Cells, Row, Table, Value } from './rows.ts';
 
 export interface Sql {
   /** The prefix of table names. */
@@ -25,8 +25,8 @@ export interface Sql {
     query: PageQuery,
     toPage: (rows: RowPage, start: PageStart) => T,
   ): (start: PageStart) => MaybePromise<T>;
-  /** Returns a function that stores a new row. */
-  createInsert(table: Listed): (row: NewRow) => Promise<unknown>;
+  /** Returns a function that stores a new record, once under a key (R40), and returns it. */
+  createInsert(table: Listed): <T extends object>(record: T, once?: Once) => Promise<T | Repeated>;
   /** Runs a statement that only reads. */
   read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
   /**
@@ -34,6 +34,9 @@ export interface Sql {
    * clause: the ids of the changed records and of their owners, by which SQLite counts changes.
    */
   write(...statement: Write): Promise<readonly Row[]>;
+  /** Does the same once under a key. Returns whether it returned rows: otherwise none is kept. */
+  writeOnce(once: Once, statement: Write): Promise<Changed>;
+  readonly requests: Requests;
   /**
    * Reads these columns of all articles, up to `changedLengthMax`, for a change of all. `askedAt`:
    * when the change was asked for, if its time is limited.

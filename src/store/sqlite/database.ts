@@ -63,6 +63,9 @@ const steps: readonly string[] = [
   'CREATE INDEX posts_of_status ON posts (status, seq);',
   `CREATE INDEX posts_of_author_status ON posts ((CAST(author_id AS text) || ' ' || status), seq)
     WHERE author_id IS NOT NULL;`,
+  // Writes under keys (R40). Times are those of the database's clock, in seconds.
+  `CREATE TABLE requests (seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, print TEXT NOT NULL,
+    result TEXT NOT NULL, made INTEGER NOT NULL DEFAULT (unixepoch())) STRICT;`,
 ];
 
 /** Limit for the write-ahead log after long reads: four times its usual size. */

@@ -7,17 +7,25 @@ import { createFileStatements, createTable } from '../sql/ports.ts';
 import { escapeText, toFile, toRecord, toRow } from '../sql/rows.ts';
 import { createList } from '../sql/lists.ts';
 import { nextArticleId, wholeOf } from '../sql/statements.ts';
-import type { Articles, Comments } from '../store.ts';
+import type { Articles, Comments, Once, Repeated } from '../store.ts';
 import { isSqliteError, sqliteForeignKey } from './database.ts';
+import { runOnce } from './requests.ts';
 import type { SqliteContext } from './statements.ts';
+
+/** Runs a write in a transaction, once under its key (R40). */
+function createWrite({ sql, transactions }: Pick<SqliteContext, 'sql' | 'transactions'>) {
+  return <T>(once: Once | undefined, write: () => T): Promise<T | Repeated> =>
+    transactions.write(() => runOnce(sql, once, write));
+}
 
 /** The foreign key of a comment tells that its post does not exist. */
 export function createComments(context: SqliteContext): Comments {
-  const { sql, transactions, createId, now } = context;
+  const { sql, createId, now } = context;
+  const inTransaction = createWrite(context);
   return {
     ...toComments(createTable(sql, 'comments')),
-    add: (postId, content) =>
-      transactions.write(() => {
+    add: (postId, content, once) =>
+      inTransaction(once, () => {
         const comment: Comment = { id: createId(), content, createdAt: now(), postId };
         try {
           sql.put('comments', toRow(comment));
@@ -32,7 +40,9 @@ export function createComments(context: SqliteContext): Comments {
 }
 
 /** JSON documents as sent (R14), by id. */
-export function createArticles({ transactions, sql }: SqliteContext): Articles {
+export function createArticles(context: SqliteContext): Articles {
+  const { sql } = context;
+  const inTransaction = createWrite(context);
   const findCells = sql.createFind(['articles', 'id']);
   const find = (id: number): Article | undefined => {
     const cells = findCells(id);
@@ -47,30 +57,35 @@ export function createArticles({ transactions, sql }: SqliteContext): Articles {
   return {
     all: createList(sql, 'articles')(),
     find,
-    save: (draft) =>
-      transactions.write(() => {
+    save: (draft, once) =>
+      inTransaction(once, () => {
         const { id, json } = draft;
         return save(id === undefined ? withId(draft, nextId()) : { id, json });
       }),
-    change: (id, change) =>
-      transactions.write(() => {
+    change: (id, change, once) =>
+      inTransaction(once, () => {
         const article = find(id);
         return article && save(change(article));
       }),
-    changeAll: (change) =>
-      transactions.write(() => {
+    async changeAll(change, once) {
+      const done = await inTransaction(once, () => {
         const before = wholeOf(sql.readArticles('id, document')).map(toRecord.articles);
         // An article that did not change is the same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
         for (const article of changed) save(article);
-      }),
+        return true;
+      });
+      return typeof done === 'object' ? done : undefined;
+    },
   };
 }
 
 export function createFileIndex(
-  { sql, transactions }: Pick<SqliteContext, 'sql' | 'transactions'>,
+  context: Pick<SqliteContext, 'sql' | 'transactions'>,
   limits: FileLimits,
 ): DurableFileIndex {
+  const { sql } = context;
+  const inTransaction = createWrite(context);
   const total = 'SELECT count(*) AS n, coalesce(sum(size), 0) AS bytes FROM files';
   const find = 'SELECT stored_name, disk_name, size FROM files WHERE stored_name = $1';
   // Older builds need the column `change`.
@@ -78,8 +93,8 @@ export function createFileIndex(
     ON CONFLICT (stored_name) DO UPDATE SET disk_name = excluded.disk_name, size = excluded.size`;
   return {
     ...createFileStatements(sql),
-    commit: (files) =>
-      transactions.write(() => {
+    commit: (files, once) =>
+      inTransaction(once, () => {
         const replaced = files.flatMap(({ storedName }) =>
           sql.read(find, [escapeText(storedName)]).map(toFile),
         );

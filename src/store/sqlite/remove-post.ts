@@ -5,10 +5,11 @@
  */
 
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import type { Posts } from '../store.ts';
+import type { Changed, Posts } from '../store.ts';
 import { createTable } from '../sql/ports.ts';
-import type { Write } from '../sql/statements.ts';
+import type { Sql } from '../sql/statements.ts';
 import { openConnection, rollBack } from './database.ts';
+import { changeOnce } from './requests.ts';
 import { createRows, type SqliteContext } from './statements.ts';
 import { toStoreError } from './transactions.ts';
 
@@ -24,18 +25,22 @@ export function createRemovePost(
   const removeSome = `DELETE FROM comments WHERE seq IN
     (SELECT seq ${ofPost} LIMIT ${commentsPerStep}) RETURNING id, post_id`;
 
-  const removeInSteps = async (...args: Parameters<Posts['remove']>): Promise<boolean> => {
+  const removeInSteps = async (...args: Parameters<Posts['remove']>): Promise<Changed> => {
     const database = await openConnection(path);
-    const { run } = createRows(database, changes);
+    const rows = createRows(database, changes);
     try {
       database.exec('BEGIN IMMEDIATE');
       // From now until the commit no other process can write.
       transactions.countForeign();
-      while (run('comments', removeSome, [args[0]]).length > 0) await nextIteration();
-      const own = { ...sql, write: async (...statement: Write) => run(...statement) };
-      const isRemoved = await createTable(own, 'posts').remove(...args);
-      if (isRemoved) database.exec('COMMIT');
-      return isRemoved;
+      while (rows.run('comments', removeSome, [args[0]]).length > 0) await nextIteration();
+      const own: Sql = {
+        ...sql,
+        write: async (...statement) => rows.run(...statement),
+        writeOnce: async (once, write) => changeOnce(rows, once, write),
+      };
+      const removed = await createTable(own, 'posts').remove(...args);
+      if (removed === true) database.exec('COMMIT');
+      return removed;
     } catch (error) {
       throw toStoreError(error);
     } finally {

@@ -3,7 +3,7 @@
 import { type Changes, isArea } from '../changes.ts';
 import { changedLengthMax } from '../shared.ts';
 import type { TimeStatement } from '../store.ts';
-import type { RecordDeps } from '../sql/ports.ts';
+import { createFindRequest, type RecordDeps } from '../sql/ports.ts';
 import {
   type Cells,
   columnsOf,
@@ -13,6 +13,7 @@ import {
   type Row,
   type Table,
   toBytes,
+  toRow,
   toSelecting,
   toShort,
   type Value,
@@ -29,6 +30,7 @@ import {
   type Write,
 } from '../sql/statements.ts';
 import type { Database, SqliteValue, Statement } from './database.ts';
+import { changeOnce, isKept, runOnce } from './requests.ts';
 import type { Transactions } from './transactions.ts';
 
 /** Statements inside a transaction of the caller. */
@@ -110,6 +112,8 @@ export function createStatements({ rows, transactions, timed }: StatementsDeps):
       timed?.('read', performance.now() - startedAt);
     }
   };
+  const read: SqliteStatements['read'] = (text, values) =>
+    measured(() => prepare(text).all(...values.map(toSqlite)));
   return {
     ...rows,
     schema: '',
@@ -122,12 +126,22 @@ export function createStatements({ rows, transactions, timed }: StatementsDeps):
           return found && toCells(found);
         });
     },
-    read: (text, values) => measured(() => prepare(text).all(...values.map(toSqlite))),
-    createInsert: (table) => (row) => transactions.write(() => put(table, row)),
+    read,
+    createInsert: (table) => (record, once) => {
+      const row = toRow(record);
+      return transactions.write(() =>
+        runOnce(rows, once, () => {
+          put(table, row);
+          return record;
+        }),
+      );
+    },
     write: (...statement) => transactions.write(() => run(...statement)),
+    writeOnce: (once, write) => transactions.write(() => changeOnce(rows, once, write)),
+    requests: { find: createFindRequest({ schema: '', read }, isKept) },
     createPages(query, toPage) {
-      const read = createReadPage(query, prepareCells);
-      return (start) => measured(() => toPage(read(start), start));
+      const readPage = createReadPage(query, prepareCells);
+      return (start) => measured(() => toPage(readPage(start), start));
     },
     readArticles(columns) {
       const statement = prepareCells(`SELECT ${columns} FROM articles ORDER BY id`);

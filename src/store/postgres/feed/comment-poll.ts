@@ -18,11 +18,11 @@
  * |            | cursor and of its timeline                                  |                   |
  */
 
-import { type Row, toCells, toRecord } from '../sql/rows.ts';
-import { pageBytesMax } from '../sql/statements.ts';
-import type { CommentOrder, Poll } from './comment-order.ts';
-import type { Pool } from './pool.ts';
-import type { Versions } from './versions.ts';
+import { type Row, toCells, toRecord } from '../../sql/rows.ts';
+import { pageBytesMax } from '../../sql/statements.ts';
+import type { CommentOrder, Poll } from '../comment-order.ts';
+import type { Pool } from '../pool.ts';
+import type { Versions } from '../versions.ts';
 
 const rowsMax = 500;
 /** The last numbers, which may belong to transactions that are in progress at the start. */

@@ -4,9 +4,9 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { toReason } from '../../errors.ts';
-import type { Log } from '../../log.ts';
-import { run, type Server, sql } from './connection.ts';
+import { toReason } from '../../../errors.ts';
+import type { Log } from '../../../log.ts';
+import { run, type Server, sql } from '../connection.ts';
 
 export type Listening = ReturnType<typeof listen>;
 

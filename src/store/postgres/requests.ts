@@ -1,0 +1,149 @@
+/**
+ * Writes under a key, in PostgreSQL (R40). Each is one statement, which stores its key as well.
+ *
+ * 1. Records are locked first, then keys in their order, then numbers are taken: statements that
+ *    wait for one another never wait in a circle.
+ * 2. New records: keys that are not there are inserted, and then only the records of these.
+ * 3. Changes: the record is changed, and then its key inserted. A key that is there fails the
+ *    statement, which undoes the change. Without a change no key is inserted.
+ * 4. A key that an open transaction has inserted is waited for until that ends. After the time of
+ *    a statement the request is refused (`request_in_progress`).
+ * 5. If nothing was stored, the key is looked up by a statement of its own, which sees what was
+ *    committed meanwhile. It also removes a key that is a day old; then the write is tried again.
+ * 6. After some writes under keys, the oldest keys go that are a day old or beyond the limit.
+ *
+ *     attempt                    key, looked up      result
+ *     stored                     –                   that of the write
+ *     key was there              same request        that of the first
+ *     key was there              another request     idempotency_key_reused
+ *     key was there              a day old: removed  of a second attempt
+ *     no such record             not there           that of the write: nothing stored
+ *     no such record (any more)  same request        that of the first: it removed the record
+ *
+ * For example, nodes A and B get the same POST, and A commits between the two statements of B:
+ *
+ *     A: INSERT requests (k), INSERT posts (1)   commits
+ *     B: INSERT requests (k) … waits for A … does nothing, so no post; then finds k: 1
+ */
+
+import { createFindRequest } from '../sql/ports.ts';
+import type { NewRow, Value } from '../sql/rows.ts';
+import type { DriverOptions } from '../store.ts';
+import { type Once, type Repeated, requestsMax } from '../once.ts';
+import type { Statement } from './connection.ts';
+import { isKeyInUse, isKeyTaken } from './faults.ts';
+import type { Pool } from './pool.ts';
+import { type Versions, xid } from './versions.ts';
+
+export type PostgresRequests = ReturnType<typeof createRequests>;
+
+const isKept = `made > now() - interval '1 day'`;
+const attemptsMax = 2;
+/** After so many writes under keys, so many of the oldest keys are looked at. */
+const sweepWrites = 100;
+const sweptMax = 200;
+
+const sweep = `WITH ended AS (
+      SELECT seq FROM inkwell.requests WHERE seq = ANY (ARRAY(
+        SELECT seq FROM (
+          SELECT seq, made FROM inkwell.requests ORDER BY seq LIMIT ${sweptMax}
+        ) AS oldest
+        WHERE NOT ${isKept} OR seq <= (SELECT max(seq) FROM inkwell.requests) - ${requestsMax}
+      )) FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM inkwell.requests WHERE seq = ANY (ARRAY(SELECT seq FROM ended)) RETURNING ${xid}`;
+
+interface Deps {
+  readonly pool: Pool;
+  readonly versions: Pick<Versions, 'track'>;
+  readonly timeoutSeconds: DriverOptions['timeoutSeconds'];
+}
+
+export function createRequests({ pool, versions, timeoutSeconds }: Deps) {
+  const schema = 'inkwell.';
+  const removeOld = `WITH ended AS (DELETE FROM inkwell.requests WHERE key = $1 AND NOT ${isKept})`;
+  const lookUp = createFindRequest(
+    { schema, read: (text, values) => pool.write({ text: `${removeOld} ${text}`, values }) },
+    isKept,
+  );
+  let writes = 0;
+  const countWrite = (): void => {
+    writes += 1;
+    if (writes % sweepWrites !== 0) return;
+    // Whatever fails is tried again after further writes.
+    versions.track(pool.write({ text: sweep, values: [] })).catch(() => undefined);
+  };
+  return {
+    find: createFindRequest(
+      { schema, read: (text, values) => pool.read({ text, values }) },
+      isKept,
+    ),
+    /** `attempt` returns undefined if it has stored nothing. */
+    async run<T>(
+      once: Once,
+      attempt: () => Promise<T | undefined>,
+    ): Promise<T | Repeated | undefined> {
+      const askedAt = performance.now();
+      for (let attempts = 0; attempts < attemptsMax;) {
+        try {
+          const done = await attempt();
+          if (done !== undefined) return (countWrite(), done);
+        } catch (error) {
+          const isLate = performance.now() - askedAt > timeoutSeconds * 1000;
+          if (isKeyInUse(error) && !isLate) continue;
+          if (!isKeyTaken(error)) throw error;
+        }
+        const repeated = await lookUp(once);
+        if (repeated !== undefined) return repeated;
+        attempts += 1;
+      }
+      return undefined;
+    },
+  };
+}
+
+/**
+ * A statement that changes something, with its key. `before`: what it selects from. `result`: an
+ * expression for the id of a new record.
+ */
+export function withKey(
+  { text, values }: Statement,
+  once: Once,
+  { before = '', result = `''` } = {},
+): Statement {
+  const at = values.length + 1;
+  return {
+    text: `WITH ${before}changed AS MATERIALIZED (${text}), noted AS (
+      INSERT INTO inkwell.requests (key, print, result)
+      SELECT $${at}, $${at + 1}, ${result} FROM changed LIMIT 1
+    ) SELECT * FROM changed`,
+    values: [...values, once.key, once.print],
+  };
+}
+
+/** The row of a new record with its key, in members that no table has. */
+export function toKeyedRow(row: NewRow, { key, print }: Once): NewRow {
+  return { ...row, request_key: key, request_print: print };
+}
+
+/** The values of a statement for such rows; the first is the JSON of all. */
+export function toKeyedValues(rows: readonly NewRow[]): Statement['values'] {
+  const all = (name: string): readonly Value[] => rows.map((row) => row[name] ?? null);
+  return [JSON.stringify(rows), all('id'), all('request_key'), all('request_print')];
+}
+
+/**
+ * Inserts the keys of such rows, and selects the ids of the records to be stored: what is selected
+ * from `first` is complete before any of them is. `from`: what follows the keys, named `given`.
+ */
+export function insertKeys(from = ''): string {
+  return `first AS MATERIALIZED (
+      INSERT INTO inkwell.requests (key, print, result)
+      SELECT key, print, given.id
+      FROM unnest($2::uuid[], $3::text[], $4::text[]) AS given (id, key, print) ${from}
+      ORDER BY key ON CONFLICT DO NOTHING RETURNING result
+    )`;
+}
+
+/** The condition on the id of a record that is to be stored. */
+export const isFirst = '= ANY (ARRAY(SELECT result::uuid FROM first))';
