@@ -30,6 +30,7 @@ async function copyGraphqlUi() {
   );
   for (const name of await readdir(own))
     await storeFile(target, name, await readFile(join(own, name)));
+  await storeFile(target, 'session.js', await readFile(join(here, 'session.js')));
   await storeFile(target, 'index.html', await makePage());
   await storeFile(target, 'LICENSE.txt', await readFile(join(altair, 'LICENSE')));
   console.log(`dist/graphql-ui: ${names.length} files of altair-static and our own`);

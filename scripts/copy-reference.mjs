@@ -37,6 +37,7 @@ for (const name of names) {
 for (const name of await readdir(own)) {
   await storeFile(target, name, await readFile(join(own, name)));
 }
+await storeFile(target, 'session.js', await readFile(join(here, 'session.js')));
 const script = 'address.js';
 await storeFile(target, script, await readFile(join(here, 'home', script)));
 console.log(`dist/reference: ${names.length} files of swagger-ui-dist and our own`);

@@ -1,12 +1,15 @@
 /**
- * A button that logs in, and lets each request of this page carry the token while it is valid. The
- * token is kept in this page's memory only. All tabs get the schema by one request.
+ * A button that logs in, and lets each request of this page carry the token until the session ends,
+ * or the server refuses the token. All tabs get the schema by one request.
  */
+
+import { keepSession } from './session.js';
 
 const graphql = new URL('../graphql', document.baseURI).href;
 const login = new URL('../auth/login', document.baseURI);
 
 let authorization;
+let stop = () => undefined;
 /** The response with the schema, for a second: each tab asks for it when the page opens. */
 let schema;
 
@@ -18,12 +21,22 @@ globalThis.fetch = (resource, options) => {
   }
   const body = options?.body;
   if (typeof body !== 'string' || !body.includes('query IntrospectionQuery ')) {
-    return fetchWithout(request);
+    return send(request);
   }
   if (schema === undefined) setTimeout(() => (schema = undefined), 1_000);
-  schema ??= fetchWithout(request);
+  schema ??= send(request);
   return schema.then((response) => response.clone());
 };
+
+async function send(request) {
+  const response = await fetchWithout(request);
+  const isRefused = response.status === 401 && request.url === graphql;
+  // A new login may have come meanwhile.
+  if (isRefused && request.headers.get('Authorization') === authorization) {
+    logOut('The session has ended.');
+  }
+  return response;
+}
 
 document.body.insertAdjacentHTML(
   'beforeend',
@@ -90,22 +103,18 @@ async function logIn(credentials) {
   keep(body, credentials.username);
 }
 
-/** Until the token expires; its payload says when, in seconds since 1970 (RFC 7519 §4.1.4). */
 function keep({ access_token: token }, username) {
-  authorization = `Bearer ${token}`;
+  stop();
   button.textContent = username;
   button.title = 'Logged in. Press to log out.';
-  const payload = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
-  const { exp } = JSON.parse(atob(payload));
-  setTimeout(
-    () => {
-      if (authorization === `Bearer ${token}`) logOut('The token has expired.');
-    },
-    exp * 1000 - Date.now(),
-  );
+  stop = keepSession(token, {
+    onToken: (next) => (authorization = `Bearer ${next}`),
+    onEnd: () => logOut('The session has ended.'),
+  });
 }
 
 function logOut(reason) {
+  stop();
   authorization = undefined;
   button.textContent = 'Log in';
   button.title = reason;

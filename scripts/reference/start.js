@@ -1,6 +1,12 @@
 /* global SwaggerUIBundle */
-/** Starts the viewer; in a file of its own, since the page's policy allows no script in it. */
-SwaggerUIBundle({
+/**
+ * Starts the viewer; in a file of its own, since the page's policy allows no script in it. The token
+ * of a login is used from then on, as if it had been entered at "Authorize", until the session ends.
+ */
+
+import { keepSession } from './session.js';
+
+const viewer = SwaggerUIBundle({
   url: '../openapi.json',
   dom_id: '#reference',
   deepLinking: true,
@@ -8,7 +14,34 @@ SwaggerUIBundle({
   defaultModelsExpandDepth: -1,
   // The viewer would ask another host whether the document is valid.
   validatorUrl: null,
+  responseInterceptor(response) {
+    const { pathname } = new URL(response.url, document.baseURI);
+    const givesToken = /\/auth\/(?:login|refresh)$/.test(pathname) && response.ok;
+    if (givesToken) use(JSON.parse(response.text).access_token);
+    return response;
+  },
 });
+
+let stop = () => undefined;
+function use(token) {
+  stop();
+  const inUse = () => viewer.authSelectors.authorized().getIn(['bearer', 'value']);
+  let own;
+  stop = keepSession(token, {
+    onToken(next) {
+      // The visitor may have logged out, or entered another token.
+      if (own !== undefined && inUse() !== own) {
+        stop();
+        return;
+      }
+      own = next;
+      viewer.preauthorizeApiKey('bearer', next);
+    },
+    onEnd() {
+      if (inUse() === own) viewer.authActions.logout(['bearer']);
+    },
+  });
+}
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 function followSystem() {

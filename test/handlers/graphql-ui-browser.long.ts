@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.js';
 import { startServer, type TestServer } from '../support/server.js';
@@ -12,9 +13,14 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   let asked: string[];
   let faults: string[];
   let introspections = 0;
+  /** Of the server: the page has its own. */
+  const clock = { ahead: 0 };
 
   before(async () => {
-    server = await startServer({ after: (end) => ends.push(end) });
+    server = await startServer(
+      { after: (end) => ends.push(end) },
+      { env: { TOKEN_TTL_SECONDS: '10' }, now: () => new Date(Date.now() + clock.ahead) },
+    );
     browser = await openBrowser();
     ({ page, asked, faults } = await openWatchedPage(browser));
     page.on('request', (request) => {
@@ -86,21 +92,44 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     }
   });
 
-  it('sends the token of a log-in with each request until it expires', async () => {
+  const logIn = async (): Promise<void> => {
+    await page.getByLabel('Username').fill('user');
+    await page.getByLabel('Password').fill('password');
+    await page.locator('.login-dialog button').first().click();
+    await page.getByRole('button', { name: 'user', exact: true }).waitFor();
+  };
+  const sentToken = async (): Promise<string | undefined> => {
+    const sent = page.waitForRequest((request) => request.url().endsWith('/graphql'));
+    await send();
+    return (await sent).headers()['authorization'];
+  };
+  const isLoggedOut = async (): Promise<void> => {
+    const button = page.getByRole('button', { name: 'Log in' });
+    await button.waitFor();
+    assert.equal(await button.getAttribute('title'), 'The session has ended.');
+    // A refused token is a fault to the browser.
+    assert.ok(faults.splice(0).every((fault) => fault.includes('401')));
+  };
+
+  it('sends the token of a log-in with each request, and refreshes it', async () => {
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.locator('.login-dialog', { hasText: 'user / password' }).waitFor();
     await page.getByLabel('Username').fill('user');
     await page.getByLabel('Password').fill('wrong');
     await page.locator('.login-dialog button').first().click();
     await page.locator('.login-dialog output', { hasText: 'password' }).waitFor();
-    await page.getByLabel('Password').fill('password');
-    await page.locator('.login-dialog button').first().click();
-    await page.getByRole('button', { name: 'user', exact: true }).waitFor();
+    await logIn();
     await open('Posts');
-    const sent = page.waitForRequest((request) => request.url().endsWith('/graphql'));
-    await send();
-    const token = (await sent).headers()['authorization'] ?? '';
-    assert.match(token, /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
+    const first = await sentToken();
+    assert.match(first ?? '', /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
+    for (let count = 0; count < 2; count += 1) {
+      const refreshed = await page.waitForResponse((response) =>
+        response.url().endsWith('/auth/refresh'),
+      );
+      const { access_token: token } = (await refreshed.json()) as { access_token: string };
+      assert.notEqual(`Bearer ${token}`, first);
+      assert.equal(await sentToken(), `Bearer ${token}`);
+    }
     // A refused log-in is a fault to the browser.
     assert.ok(faults.splice(0).every((fault) => fault.includes('401')));
   });
@@ -114,9 +143,28 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'user', exact: true }).click();
     await page.getByRole('button', { name: 'Log out' }).click();
     await open('Posts');
-    const sent = page.waitForRequest((request) => request.url().endsWith('/graphql'));
+    assert.equal(await sentToken(), undefined);
+  });
+
+  it('refreshes no token while it is hidden, and logs out when the server refuses one', async () => {
+    const hide = (isHidden: boolean): Promise<void> =>
+      page.evaluate(`
+        Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));`);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await logIn();
+    await hide(true);
+    clock.ahead += 60_000;
+    await pause(6_000);
+    assert.equal(await page.getByRole('button', { name: 'user', exact: true }).count(), 1);
+    await hide(false);
+    await isLoggedOut();
+
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await logIn();
+    clock.ahead += 60_000;
     await send();
-    assert.equal((await sent).headers()['authorization'], undefined);
+    await isLoggedOut();
   });
 
   it('shows nothing that leads to another host, and no scripts that cannot run', async () => {

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.js';
-import { logIn } from '../support/login.js';
 import { entries } from '../support/reference.js';
 import { startServer, type TestServer } from '../support/server.js';
 
@@ -18,7 +18,7 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
 
   before(async () => {
     const context = { after: (end: () => Promise<void>) => ends.push(end) };
-    server = await startServer(context, { env: { TOKEN_TTL_SECONDS: '600' } });
+    server = await startServer(context, { env: { TOKEN_TTL_SECONDS: '10' } });
     browser = await openBrowser();
     ({ page, asked, faults } = await openWatchedPage(browser));
     await page.goto(`${server.url}/docs`);
@@ -41,17 +41,15 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
     assert.equal(shown.length, entries.length);
   });
 
-  it('carries out every operation with the values that it is filled with', async () => {
-    await page.getByRole('button', { name: 'Authorize' }).click();
-    const dialog = page.locator('.auth-container');
-    await dialog.locator('input').fill(await logIn(server));
-    await dialog.getByRole('button', { name: 'Apply credentials' }).click();
-    await dialog.getByRole('button', { name: 'Close' }).click();
+  it('carries out every operation, with the token of the log-in as soon as there is one', async () => {
     const outcomes: string[] = [];
     // The examples name the same records: what is removed is removed last, comments before posts.
     const isRemoval = ({ method }: (typeof entries)[number]): boolean => method === 'DELETE';
     const removals = entries.filter(isRemoval).toReversed();
-    for (const { name, operation } of [...entries.filter((e) => !isRemoval(e)), ...removals]) {
+    const isLogin = ({ path }: (typeof entries)[number]): boolean => path === '/auth/login';
+    const others = entries.filter((entry) => !isRemoval(entry) && !isLogin(entry));
+    const all = [...entries.filter(isLogin), ...others, ...removals];
+    for (const { name, operation } of all) {
       const block = page.locator(`[id$="-${operation.operationId}"]`);
       await block.locator('.opblock-summary-control').click();
       await block.getByRole('button', { name: 'Try it out' }).click();
@@ -68,6 +66,25 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(outcomes, []);
     const posts = (await (await server.fetch('/posts')).json()) as { title: string }[];
     assert.equal(posts[0]?.title, 'Hello, ink');
+  });
+
+  it('refreshes the token until the visitor logs out', async () => {
+    const isRefresh = (response: { url: () => string }): boolean =>
+      response.url().endsWith('/auth/refresh');
+    const refreshed = await page.waitForResponse(isRefresh);
+    const { access_token: token } = (await refreshed.json()) as { access_token: string };
+    const block = page.locator('[id$="-getProfile"]');
+    await block.locator('.opblock-summary-control').click();
+    const sent = page.waitForRequest((request) => request.url().endsWith('/profile'));
+    await block.getByRole('button', { name: 'Execute' }).click();
+    assert.equal((await sent).headers()['authorization'], `Bearer ${token}`);
+    await page.getByRole('button', { name: 'Authorize' }).click();
+    await page.locator('.auth-container').getByText('Logout', { exact: true }).click();
+    await page.waitForResponse(isRefresh);
+    // Its token is not put in the place of none.
+    await pause(500);
+    const dialog = page.locator('.auth-container');
+    assert.equal(await dialog.getByRole('button', { name: 'Apply credentials' }).count(), 1);
   });
 
   it('asked no other host for anything and logged no error', () => {
