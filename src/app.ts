@@ -59,15 +59,20 @@ const readPageBytes = 2 * 1024 * 1024;
 const loginsWaitingMax = 16;
 
 export async function createApp(config: Config, deps: AppDeps) {
-  const { log, now, monotonicNow } = deps;
+  const { now, monotonicNow } = deps;
   const createUuid = createIdSource(now);
   const accounts = await loadAccounts(config);
   const pool = new MemoryPool(config.requestMemoryBytesMax * (1 - commentShare));
   const adminPool = new MemoryPool(adminPoolBytes);
   const scheduler = createScheduler();
   const { run } = scheduler;
-  const readings = { pool, graphql: () => graphql.count(), uploads: () => uploads };
-  const { observer, security, metrics } = createMonitor(config, { ...deps, ...readings });
+  const readings = {
+    pool,
+    graphql: () => graphql.count(),
+    uploads: () => uploads,
+    isStoreUp: () => health.isStoreUp(),
+  };
+  const { observer, security, metrics, log } = createMonitor(config, { ...deps, ...readings });
   const store = await openStore(config.storeUrl, {
     createId: createUuid,
     now: createLocalClock(now),
@@ -80,15 +85,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     connectionsMax: config.storeConnectionsMax,
     timeoutSeconds: config.storeTimeoutSeconds,
   });
-  const uploads = await openUploads({
-    directory: config.uploadDir,
-    filesMax: config.storedFilesMax,
-    bytesMax: config.storedBytesMax,
-    openIndex: store.openFileIndex,
-    requests: store.requests,
-    createName: createUuid,
-    log,
-  });
+  const uploads = await openFiles(config, store, { createName: createUuid, log });
   const shared = { log, config, observer, pool, scheduler, run, metrics, store, createUuid };
   const parts = {
     ...shared,
@@ -127,6 +124,22 @@ export async function createApp(config: Config, deps: AppDeps) {
       await store.close();
     },
   };
+}
+
+/** The folder of uploaded files. */
+function openFiles(
+  config: Config,
+  { openFileIndex, requests }: Store,
+  deps: Pick<Parameters<typeof openUploads>[0], 'createName' | 'log'>,
+) {
+  return openUploads({
+    directory: config.uploadDir,
+    filesMax: config.storedFilesMax,
+    bytesMax: config.storedBytesMax,
+    openIndex: openFileIndex,
+    requests,
+    ...deps,
+  });
 }
 
 /** The cache of responses, and how responses with records are made. */

@@ -44,6 +44,22 @@ export const httpStatusOf = {
   storage_full: 507,
 } as const;
 
+/** The codes of GraphQL errors: of R24, of R46 and of persisted queries, as in docs/graphql.md. */
+export const graphqlCodes = [
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'BAD_USER_INPUT',
+  'NOT_FOUND',
+  'UNAUTHENTICATED',
+  'FORBIDDEN',
+  'PAYLOAD_TOO_LARGE',
+  'UNAVAILABLE',
+  'STORAGE_FULL',
+  'INTERNAL_SERVER_ERROR',
+  'PERSISTED_QUERY_NOT_FOUND',
+] as const;
+export type GraphqlCode = (typeof graphqlCodes)[number];
+
 /** A stable name for the kind of error; part of the public contract. */
 export type ErrorCode = keyof typeof httpStatusOf;
 

@@ -5,7 +5,7 @@
  * arguments it runs a command, which is loaded on demand, instead of serving.
  */
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import { findSettingWarnings } from './commands/check.ts';
@@ -70,6 +70,8 @@ async function start(environment: NodeJS.ProcessEnv): Promise<void> {
       startedAt: performance.timeOrigin,
       connections: () => server.connections,
       memory: process.memoryUsage,
+      cpuSeconds: () => sumOf(process.cpuUsage()) / 1e6,
+      openFiles: countOpenFiles,
     },
     now,
     monotonicNow: () => performance.now(),
@@ -95,6 +97,19 @@ async function start(environment: NodeJS.ProcessEnv): Promise<void> {
     throw error;
   }
   for (const warning of findSettingWarnings(config, environment)) log('warn', warning);
+}
+
+function sumOf({ user, system }: NodeJS.CpuUsage): number {
+  return user + system;
+}
+
+/** Linux lists them. */
+function countOpenFiles(): number {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return Number.NaN;
+  }
 }
 
 function createLogs(config: Config, output: LogOutput): Pick<AppDeps, 'log' | 'requestLog'> {

@@ -1,12 +1,16 @@
 /** What the examples in deploy/ say about the rest of the repository holds. */
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { secretSettings, settings } from '../dist/config.js';
 import type { Setting } from '../dist/settings.js';
 import { projectFolder } from './support/source.js';
+
+const noPromtool =
+  spawnSync('promtool', ['--version']).status !== 0 && 'there is no promtool on this machine';
 
 const read = (path: string): string => readFileSync(join(projectFolder, path), 'utf8');
 const dockerfile = read('deploy/Dockerfile');
@@ -159,8 +163,42 @@ describe('the examples', () => {
   it('alert on metrics that there are', () => {
     const alerts = read('deploy/alerts.yaml').matchAll(/\binkwell_\w+/g);
     const used = new Set(Array.from(alerts, ([name]) => name.replace(/_(?:count|bucket)$/, '')));
-    assert.ok(used.size > 4);
+    assert.ok(used.size > 9);
     for (const name of used) assert.ok(read('docs/production.md').includes(`\`${name}\``), name);
+  });
+
+  it('give each alert a severity and a section of the runbook', () => {
+    const alerts = read('deploy/alerts.yaml');
+    const rules = Array.from(alerts.matchAll(/- alert: (\w+)/g), ([, name = '']) => name);
+    const headings = Array.from(
+      read('docs/runbook.md').matchAll(/^## (\w+)$/gm),
+      ([, name]) => name,
+    );
+    assert.deepEqual(headings, rules);
+    const links = Array.from(alerts.matchAll(/runbook_url: .*#(\w+)$/gm), ([, name]) => name);
+    assert.deepEqual(
+      links,
+      rules.map((name) => name.toLowerCase()),
+    );
+    assert.equal(alerts.match(/severity: (?:critical|warning|info) /g)?.length, rules.length);
+  });
+
+  it('show on the dashboard what /metrics has', () => {
+    const { panels } = JSON.parse(read('deploy/grafana.json')) as {
+      readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
+    };
+    const text = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join(' ');
+    const used = new Set(text.match(/\b(?:inkwell|process)_\w+?(?=_count\b|_bucket\b|\b)/g));
+    assert.ok(used.size > 14);
+    for (const name of used) assert.ok(read('docs/production.md').includes(`\`${name}\``), name);
+  });
+
+  it('alert in an incident, and not without one', { skip: noPromtool }, () => {
+    const cwd = join(projectFolder, 'deploy');
+    const { status, stdout } = spawnSync('promtool', ['test', 'rules', 'alerts.test.yaml'], {
+      cwd,
+    });
+    assert.equal(status, 0, String(stdout));
   });
 
   it('give no secret in an environment variable', () => {

@@ -13,7 +13,8 @@ import type { Store } from '../store/store.ts';
 import type { ServiceMetrics, TokenRefusal } from '../watch/service-metrics.ts';
 import type { Tokens } from './jwt.ts';
 
-type WithHeaders = Pick<HttpRequest, 'header'>;
+/** `account` is set to the name of the account of its token. */
+type WithHeaders = Pick<HttpRequest, 'header'> & Partial<Pick<HttpRequest, 'account'>>;
 
 interface AccessDeps {
   readonly tokens: Pick<Tokens, 'verify' | 'renew'>;
@@ -38,9 +39,11 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
     const claims = tokens.verify(authorization.slice(scheme.length));
     if (typeof claims === 'string') return refuse(claims);
     // A removed account ends its tokens (R22), and so does another password (R42).
-    return andThen(accounts.find(claims.sub), (account) =>
-      account !== undefined && claims.isOf(account) ? { account, claims } : refuse('account'),
-    );
+    return andThen(accounts.find(claims.sub), (account) => {
+      if (account === undefined || !claims.isOf(account)) return refuse('account');
+      request.account = account.username;
+      return { account, claims };
+    });
   };
   /**
    * Returns the account, without a promise if the store does; undefined for a request without an

@@ -74,6 +74,8 @@ export class RequestContext extends Budget {
   readonly records: Records;
   /** Who asks, if posts have owners: set when the operation is executed. */
   reader: Reader | undefined;
+  /** The name of the account of a mutation, once its token was checked. */
+  account: string | undefined;
   /** The result depends on who asks. */
   isPersonal = false;
   /** Records of lists that the store answered later. */

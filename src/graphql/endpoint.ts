@@ -10,8 +10,9 @@
  */
 
 import { type Access, findBefore } from '../auth/access.ts';
-import { AppError } from '../errors.ts';
+import { AppError, type GraphqlCode } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
+import type { LogFacts } from '../log.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Observer } from '../http/server/observe.ts';
 import type { TrackedRecords } from '../records/tracked-records.ts';
@@ -161,24 +162,45 @@ async function respondNow(
   const type = negotiateType(request);
   const asEvents = wantsEvents(request);
   const context = engine.createContext(facts);
+  let operation: Operation | undefined;
   try {
     const requests = decode();
-    if (isBatch(requests)) return resultResponse(await runBatch(deps, requests, context), type);
-    const operation = engine.prepare(requests, request.id);
-    if (asEvents && operation.type === 'subscription') {
-      const account = await engine.authorize(facts.viewer);
-      return toSingle(await streams.open(operation, request.memory, account));
+    if (isBatch(requests)) {
+      const executed = await runBatch(deps, requests, context);
+      request.logFacts = toLogFacts(`batch of ${requests.length}`, executed.codes);
+      return resultResponse(executed, type);
     }
-    checkOperation(operation, request.method);
-    const executed = await engine.execute(operation, context);
+    const prepared = engine.prepare(requests, request.id);
+    operation = prepared;
+    if (asEvents && prepared.type === 'subscription') {
+      const account = await engine.authorize(facts.viewer);
+      return toSingle(await streams.open(prepared, request.memory, account));
+    }
+    checkOperation(prepared, request.method);
+    const executed = await engine.execute(prepared, context);
+    request.logFacts = toLogFacts(nameOf(prepared), executed.codes);
     return asEvents ? toSingle(toEvents(executed.json)) : resultResponse(executed, type);
   } catch (error) {
+    request.logFacts = toLogFacts(nameOf(operation), engine.countRefusal(error));
     if (!asEvents || !(error instanceof RequestError))
       return toSingle(refusalResponse(error, type));
     return toSingle(toEvents(JSON.stringify({ errors: error.errors })));
   } finally {
     context.release();
   }
+}
+
+/** `query Posts`; undefined for what is no operation. */
+function nameOf(operation: Operation | undefined): string | undefined {
+  if (operation === undefined) return undefined;
+  const { type, name } = operation;
+  return name === undefined ? type : `${type} ${name}`;
+}
+
+/** For the line of the request in the log. */
+function toLogFacts(operation: string | undefined, codes: readonly GraphqlCode[]): LogFacts {
+  const distinct = [...new Set(codes)].join(' ');
+  return { operation: operation?.slice(0, 64), codes: distinct === '' ? undefined : distinct };
 }
 
 /** Responses that are not cached. */
@@ -222,9 +244,10 @@ export async function runBatch(
   { engine, log }: Pick<HttpDeps, 'engine' | 'log'>,
   requests: readonly (GraphqlRequest | AppError)[],
   context: RequestContext,
-): Promise<Pick<Executed, 'json' | 'isRepeatable'>> {
+): Promise<Executed> {
   const { requestId } = context.facts;
   const texts: string[] = [];
+  const codes: GraphqlCode[] = [];
   let isRepeatable = true;
   for (const request of requests) {
     try {
@@ -235,11 +258,13 @@ export async function runBatch(
         return engine.execute(operation, context);
       });
       texts.push(executed.json);
+      codes.push(...executed.codes);
       isRepeatable &&= executed.isRepeatable;
     } catch (error) {
+      codes.push(...engine.countRefusal(error));
       texts.push(JSON.stringify({ errors: toErrors(error, log, requestId) }));
       isRepeatable = false;
     }
   }
-  return { json: `[${texts.join(',')}]`, isRepeatable };
+  return { json: `[${texts.join(',')}]`, codes, isRepeatable };
 }

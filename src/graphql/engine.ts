@@ -17,7 +17,7 @@ import {
 } from 'graphql';
 import type { Config } from '../config.ts';
 import { toReader } from '../domain/readers.ts';
-import { AppError } from '../errors.ts';
+import { AppError, type GraphqlCode } from '../errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
@@ -29,6 +29,9 @@ import { type ContextDeps, RequestContext, type RequestFacts } from './context.t
 import { createDocuments, type GraphqlRequest, type ValidDocument } from './documents/documents.ts';
 import type { TrustedDocuments } from './documents/trusted-documents.ts';
 import {
+  codesOf,
+  createErrorCounter,
+  type ErrorCounter,
   errorsMax,
   isOutage,
   refuseRequest,
@@ -42,6 +45,8 @@ import { createSchema } from './schema/schema.ts';
 export interface Operation
   extends ValidDocument, Pick<GraphqlRequest, 'operationName' | 'variables'> {
   readonly type: `${OperationTypeNode}`;
+  /** In the document; undefined for one without a name. */
+  readonly name: string | undefined;
   /** True for a query that leaves nothing behind: one with a hash may be registered by it. */
   readonly isPure: boolean;
 }
@@ -49,7 +54,8 @@ export interface Operation
 /** The result of an operation as JSON. */
 export interface Executed {
   readonly json: string;
-  readonly hasErrors: boolean;
+  /** Of the errors in it. */
+  readonly codes: readonly GraphqlCode[];
   /** True if equal requests have this result until something is written. */
   readonly isRepeatable: boolean;
 }
@@ -79,7 +85,8 @@ export function createEngine(deps: EngineDeps) {
   const { config, log, metrics, scheduler, hasOwners, readsNeedToken } = deps;
   const schema = createSchema();
   const findDocument = createDocuments(schema, config, deps.trustedDocuments);
-  const { toArgs, run } = createExecution(schema);
+  const countErrors = createErrorCounter(metrics);
+  const { toArgs, run, runEvent } = createExecution(schema, { countErrors, log });
   const requestLimits = createBudgetLimits(deps, deps.pool);
   const eventLimits = createBudgetLimits(deps);
 
@@ -90,6 +97,8 @@ export function createEngine(deps: EngineDeps) {
     schema,
     scheduler,
     hasOwners,
+    /** Counts an error in place of a result; returns its codes. */
+    countRefusal: (error: unknown) => countErrors(codesOf(error)),
     /** Creates the context of one request or batch; the caller releases it. */
     createContext: (facts: RequestFacts) => new RequestContext(deps, facts, requestLimits),
     /** Throws only RequestErrors, for a request that cannot run. */
@@ -119,7 +128,7 @@ export function createEngine(deps: EngineDeps) {
       try {
         const executing = run(operation, context);
         const executed = isPromise(executing) ? await executing : executing;
-        outcome = executed.hasErrors ? 'error' : 'ok';
+        outcome = executed.codes.length > 0 ? 'error' : 'ok';
         return executed;
       } finally {
         context.endExecution();
@@ -133,13 +142,7 @@ export function createEngine(deps: EngineDeps) {
       if (!(Symbol.asyncIterator in source)) {
         throw new RequestError(toFieldErrors(source.errors ?? [], facts.requestId, log));
       }
-      const toJson = async (event: Comment): Promise<string> => {
-        try {
-          return (await run(operation, openContext(), event)).json;
-        } catch (error) {
-          return JSON.stringify({ errors: toErrors(error, log, facts.requestId) });
-        }
-      };
+      const toJson = (event: Comment) => runEvent(operation, openContext(), event);
       // The schema has one subscription, whose source yields comments.
       return { events: source[Symbol.asyncIterator]() as AsyncIterator<Comment>, toJson };
     },
@@ -153,11 +156,17 @@ function requireAccount(account: Account | undefined): Account {
   throw new AppError('missing_token', 'This operation needs a bearer token.');
 }
 
+const noCodes: readonly GraphqlCode[] = [];
+
 /** Approximate memory of an object of an introspection result, in bytes. */
 const introspectionObjectBytes = 128;
 
+interface ExecutionDeps extends Pick<EngineDeps, 'log'> {
+  readonly countErrors: ErrorCounter;
+}
+
 /** Runs graphql-js within the limits of a context. */
-function createExecution(schema: GraphQLSchema) {
+function createExecution(schema: GraphQLSchema, { countErrors, log }: ExecutionDeps) {
   const toArgs = (
     { document, operationName, variables: variableValues }: Operation,
     contextValue: RequestContext,
@@ -184,12 +193,26 @@ function createExecution(schema: GraphQLSchema) {
       // would be copied by the collector meanwhile. The limits bound the time that it takes.
       const json = JSON.stringify(result);
       context.chargeJson(Buffer.byteLength(json));
-      const hasErrors = result.errors !== undefined;
-      const isRepeatable = operation.isPure && !hasErrors && !context.isPersonal;
-      return { json, hasErrors, isRepeatable };
+      const codes = result.errors?.map(({ extensions }) => extensions.code) ?? noCodes;
+      countErrors(codes);
+      const isRepeatable = operation.isPure && codes === noCodes && !context.isPersonal;
+      return { json, codes, isRepeatable };
     });
   };
-  return { toArgs, run };
+  /** The result of an event; never rejects. */
+  const runEvent = async (
+    operation: Operation,
+    context: RequestContext,
+    event: Comment,
+  ): Promise<string> => {
+    try {
+      return (await run(operation, context, event)).json;
+    } catch (error) {
+      countErrors(codesOf(error));
+      return JSON.stringify({ errors: toErrors(error, log, context.facts.requestId) });
+    }
+  };
+  return { toArgs, run, runEvent };
 }
 
 /** The members are in the order of graphql-js. Throws a RequestError if there is no data. */
@@ -217,13 +240,14 @@ function toOperation(
   if (request.hasTooManyVariables === true) {
     throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
   }
-  const { operation: type } = definition;
+  const { operation: type, name } = definition;
   const isSubscription = type === OperationTypeNode.SUBSCRIPTION;
   // Not a spread, which takes longer than the rest of the preparation of a cached document.
   return {
     document,
     introspectionObjects,
     type,
+    name: name?.value,
     operationName,
     variables: isSubscription ? toShort(definition, variables) : variables,
     isPure: type === OperationTypeNode.QUERY && documentHash === undefined,

@@ -4,22 +4,9 @@
  */
 
 import { GraphQLError, type SourceLocation } from 'graphql';
-import { AppError, httpStatusOf, toStack } from '../errors.ts';
+import { AppError, type GraphqlCode, httpStatusOf, toStack } from '../errors.ts';
 import type { Log } from '../log.ts';
-
-/** The codes of R24, that of R46, and the code for persisted queries, as in docs/graphql.md. */
-export type GraphqlCode =
-  | 'GRAPHQL_PARSE_FAILED'
-  | 'GRAPHQL_VALIDATION_FAILED'
-  | 'BAD_USER_INPUT'
-  | 'NOT_FOUND'
-  | 'UNAUTHENTICATED'
-  | 'FORBIDDEN'
-  | 'PAYLOAD_TOO_LARGE'
-  | 'UNAVAILABLE'
-  | 'STORAGE_FULL'
-  | 'INTERNAL_SERVER_ERROR'
-  | 'PERSISTED_QUERY_NOT_FOUND';
+import type { GraphqlMetrics } from '../watch/service-metrics.ts';
 
 /** One error of a result, ready for `JSON.stringify`. */
 export interface GraphqlError {
@@ -94,6 +81,22 @@ export class RequestError extends Error {
 export function refuseRequest(code: GraphqlCode, message: string): RequestError {
   return new RequestError([toPlainError(code, message)]);
 }
+
+/** The codes of what was thrown in place of a result. */
+export function codesOf(error: unknown): readonly GraphqlCode[] {
+  if (error instanceof RequestError) return error.errors.map(({ extensions }) => extensions.code);
+  return [(error instanceof AppError ? toRefusal(error) : toMasked('')).extensions.code];
+}
+
+/** Counts what a client is told, whatever the status of the response. */
+export function createErrorCounter(metrics: GraphqlMetrics | undefined) {
+  return (codes: readonly GraphqlCode[]): readonly GraphqlCode[] => {
+    for (const code of codes) metrics?.graphqlError(code);
+    return codes;
+  };
+}
+
+export type ErrorCounter = ReturnType<typeof createErrorCounter>;
 
 /** Why an operation did not run, whatever was thrown. Internal errors are masked and logged. */
 export function toErrors(error: unknown, log: Log, requestId: string): readonly GraphqlError[] {

@@ -31,6 +31,7 @@ export function createHealthHandlers(store: Pick<Store, 'ping'>, monotonicNow: (
   };
 
   return {
+    isStoreUp,
     /** `GET /livez`: 200 while the event loop runs, whatever the state of the store. */
     live: () => uncachedResponse(200, { status: 'live' }),
     /** `GET /readyz`: 503 if the server is stopping, or the store takes longer than a second. */

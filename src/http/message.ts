@@ -6,6 +6,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { AppError } from '../errors.ts';
+import type { LogFacts } from '../log.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { ConnectionMemory, Reservation } from '../memory-pool.ts';
 import type { Params } from '../router.ts';
@@ -39,6 +40,10 @@ export class HttpRequest {
   params: Params = {};
   /** Undefined if no route matched. */
   endpoint: Endpoint | undefined;
+  /** What its line in the log has in addition. */
+  logFacts: LogFacts | undefined;
+  /** The name of the account that sent it, once its token was checked. */
+  account: string | undefined;
   readonly incoming: Incoming;
   readonly outgoing: ServerResponse;
   /** Undefined if the message has none. */

@@ -3,6 +3,7 @@
  * security events, which are always logged, and metrics, if enabled.
  */
 
+import { BoundedMap } from '../bounded-map.ts';
 import type { Config } from '../config.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import type { Finished, Observer } from '../http/server/observe.ts';
@@ -19,7 +20,10 @@ export interface MonitorDeps extends Readings {
 const slowMilliseconds = 1_000;
 
 export function createMonitor(config: Config, deps: MonitorDeps) {
-  const { log, requestLog = log, monotonicNow } = deps;
+  const { monotonicNow } = deps;
+  const traces = createTraces(deps.log);
+  const { log } = traces;
+  const requestLog = deps.requestLog ?? deps.log;
   // Without ADMIN_PORT nobody can ask for them.
   const metrics = config.adminPort === undefined ? undefined : createServiceMetrics(config, deps);
   const clientAddress = createClientAddress(config.trustedProxies);
@@ -31,10 +35,15 @@ export function createMonitor(config: Config, deps: MonitorDeps) {
     report(event, facts);
   };
   const observer: Observer = {
-    begin: () => metrics?.requestBegan(),
+    begin(request) {
+      metrics?.requestBegan();
+      traces.begin(request);
+    },
     end(finished) {
       const { request, status, waitedMilliseconds, error } = finished;
       metrics?.requestEnded(finished);
+      traces.end(request);
+      logChange(finished, log);
       // Also of a request whose client has left. A failed login is reported where it fails.
       if (error?.code === 'too_many_requests') {
         security('login refused', { client: clientAddress(request) });
@@ -58,7 +67,53 @@ export function createMonitor(config: Config, deps: MonitorDeps) {
       };
     },
   };
-  return { observer, security, metrics };
+  return { observer, security, metrics, log };
+}
+
+/** Requests in progress that belong to a trace; a client can send several at a time. */
+const tracedMax = 10_000;
+
+/**
+ * Adds the trace of a request (W3C Trace Context: `00-<trace id>-<span id>-<flags>`) to each line
+ * of the log with its id, until the request has ended.
+ */
+function createTraces(log: Log) {
+  const traces = new BoundedMap<LogFacts>(tracedMax);
+  const traced: Log = (level, event, facts) => {
+    const trace = traces.get(String(facts?.['requestId']));
+    log(level, event, trace ? { ...facts, ...trace } : facts);
+  };
+  return {
+    log: traced,
+    begin(request: Finished['request']): void {
+      const trace = toTrace(request.header('traceparent'));
+      if (trace !== undefined) traces.set(request.id, trace);
+    },
+    end: ({ id }: Finished['request']): void => traces.delete(id),
+  };
+}
+
+/** The members have the names that logs of OpenTelemetry have. */
+function toTrace(traceparent: string | undefined): LogFacts | undefined {
+  const [, trace_id, span_id] = traceparentPattern.exec(traceparent ?? '') ?? [];
+  return trace_id === undefined ? undefined : { trace_id, span_id };
+}
+
+const traceparentPattern = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-/;
+
+/** One line for each change over REST by an account. GraphQL has one for each mutation. */
+function logChange({ request, status, headers = [] }: Finished, log: Log): void {
+  const { account, method, endpoint, params = {} } = request;
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (account === undefined || isRead || status >= 300 || endpoint?.route === '/graphql') return;
+  const location = headers[headers.indexOf('Location') + 1];
+  const id = params['id'] ?? params['name'] ?? location?.split('/').at(-1);
+  log('info', 'change', {
+    account,
+    action: `${method} ${endpoint?.route}`,
+    id,
+    requestId: request.id,
+  });
 }
 
 /** Limit for headers whose value the client chooses. */
@@ -84,7 +139,9 @@ function toFacts(
     bytes,
     requestId: request.id,
     client,
-    traceparent: cut(request.header('traceparent')),
+    ...request.logFacts,
+    account: request.account,
+    ...toTrace(request.header('traceparent')),
     givenRequestId: cut(request.header('x-request-id')),
   };
 }

@@ -1,15 +1,17 @@
 /**
- * Every metric of the service, in the text format of Prometheus. Each part counts where the thing
+ * Every metric of the service. Each part counts where the thing
  * happens. Label values come from the program, never from a client, and are few.
  */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Config } from '../config.ts';
+import { graphqlCodes } from '../errors.ts';
 import type { HttpResponse } from '../http/message.ts';
 import type { Finished } from '../http/server/observe.ts';
 import type { LogFacts } from '../log.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { Uploads } from '../store/files/uploads.ts';
+import { createMetrics, type Metrics } from './prometheus.ts';
 
 /** What is read when metrics are requested. */
 export interface Readings {
@@ -17,6 +19,8 @@ export interface Readings {
   readonly pool: MemoryPool;
   readonly graphql: () => Readonly<Record<'webSockets' | 'eventStreams' | 'subscriptions', number>>;
   readonly uploads: () => Pick<Uploads, 'list'>;
+  /** What `/readyz` knows of the store. */
+  readonly isStoreUp: () => Promise<boolean>;
   /** What only the process knows: its version, start, connections and memory. */
   readonly process?: ProcessReadings | undefined;
 }
@@ -28,6 +32,10 @@ export interface ProcessReadings {
   /** The number of open connections to the main port. */
   readonly connections: () => number;
   readonly memory: () => { readonly rss: number; readonly heapUsed: number };
+  /** Seconds of processor time, of user and system. */
+  readonly cpuSeconds: () => number;
+  /** Not a number where the system does not tell. */
+  readonly openFiles: () => number;
 }
 
 type OperationType = 'query' | 'mutation' | 'subscription' | 'unknown';
@@ -54,7 +62,7 @@ export type ServiceMetrics = ReturnType<typeof createServiceMetrics>;
 /** What GraphQL counts. */
 export type GraphqlMetrics = Pick<
   ServiceMetrics,
-  'operation' | 'responseFromCache' | 'subscriberDropped'
+  'operation' | 'graphqlError' | 'responseFromCache' | 'subscriberDropped'
 >;
 
 /** Events that are logged for the sake of security, whatever LOG_REQUESTS says. */
@@ -70,7 +78,7 @@ const closeCodes = [
 ].map(String);
 
 export function createServiceMetrics(
-  config: Pick<Config, 'storedFilesMax' | 'storedBytesMax'>,
+  config: Pick<Config, 'storedFilesMax' | 'storedBytesMax' | 'connectionsMax'>,
   readings: Readings,
 ) {
   const metrics = createMetrics();
@@ -89,12 +97,7 @@ export function createServiceMetrics(
     'Duration of read statements and write transactions in the database.',
     ['kind'],
   );
-  let stored = notKnown;
-  metrics.gauge('inkwell_stored_files', 'Stored files.', () => stored.files);
-  metrics.gauge('inkwell_stored_bytes', 'Bytes of stored files.', () => stored.bytes);
-  const { storedFilesMax, storedBytesMax } = config;
-  metrics.gauge('inkwell_stored_files_max', 'Limit of stored files.', () => storedFilesMax);
-  metrics.gauge('inkwell_stored_bytes_max', 'Limit of these bytes.', () => storedBytesMax);
+  const readStore = declareStore(metrics, config, readings);
   declareReadings(metrics, readings);
 
   return {
@@ -112,6 +115,12 @@ export function createServiceMetrics(
     /** An operation has run, or a subscription has started. `unknown`: an invalid document. */
     operation: (type: OperationType, outcome: Outcome, milliseconds: number): void =>
       operation(milliseconds, type, outcome),
+    /** A client is told of an error, whatever the HTTP status. */
+    graphqlError: metrics.counter(
+      'inkwell_graphql_errors_total',
+      'Errors in GraphQL results, by code.',
+      { label: 'code', values: graphqlCodes },
+    ),
     responseFromCache: () => countCached('query'),
     /** The server has ended a subscription, or its socket or stream. */
     subscriberDropped: metrics.counter(
@@ -122,12 +131,33 @@ export function createServiceMetrics(
     statement: (kind: StatementKind, milliseconds: number): void => statement(milliseconds, kind),
     /** `GET /metrics`. */
     handler: async (): Promise<HttpResponse> => {
-      stored = await countStored(readings.uploads()).catch(() => notKnown);
+      await readStore();
       const headers = ['Content-Type', 'text/plain; version=0.0.4; charset=utf-8'];
       return { status: 200, headers, body: metrics.toText() };
     },
     /** Stops measuring the event loop. */
     close: measureDelay(metrics),
+  };
+}
+
+/** What has to be asked for first: call the returned function before the metrics are read. */
+function declareStore(
+  { gauge }: Metrics,
+  config: Pick<Config, 'storedFilesMax' | 'storedBytesMax' | 'connectionsMax'>,
+  { isStoreUp, uploads }: Readings,
+): () => Promise<void> {
+  const { storedFilesMax, storedBytesMax, connectionsMax } = config;
+  let stored = notKnown;
+  let isUp = true;
+  gauge('inkwell_store_up', '1 if the store responds.', () => Number(isUp));
+  gauge('inkwell_stored_files', 'Stored files.', () => stored.files);
+  gauge('inkwell_stored_bytes', 'Bytes of stored files.', () => stored.bytes);
+  gauge('inkwell_stored_files_max', 'Limit of stored files.', () => storedFilesMax);
+  gauge('inkwell_stored_bytes_max', 'Limit of these bytes.', () => storedBytesMax);
+  gauge('inkwell_connections_max', 'Limit of connections.', () => connectionsMax);
+  return async () => {
+    isUp = await isStoreUp();
+    stored = await countStored(uploads()).catch(() => notKnown);
   };
 }
 
@@ -167,13 +197,17 @@ function countRequests(metrics: Metrics) {
 
 function declareReadings({ add, gauge }: Metrics, { pool, graphql, process }: Readings): void {
   if (process !== undefined) {
-    const { version, startedAt, connections, memory } = process;
+    const { version, startedAt, connections, memory, cpuSeconds, openFiles } = process;
     const build = `inkwell_build_info{version="${version}"} 1`;
     add('inkwell_build_info', ['gauge', 'Version of the program.'], () => [build]);
     const start = Math.floor(startedAt / 1000);
     gauge('process_start_time_seconds', 'Start time, in seconds since 1970.', () => start);
     gauge('inkwell_connections', 'Open connections, including WebSockets.', connections);
-    gauge('inkwell_resident_memory_bytes', 'Resident memory.', () => memory().rss);
+    gauge('process_resident_memory_bytes', 'Resident memory.', () => memory().rss);
+    gauge('process_open_fds', 'Open file descriptors.', openFiles);
+    add('process_cpu_seconds_total', ['counter', 'Processor time.'], () => [
+      `process_cpu_seconds_total ${cpuSeconds()}`,
+    ]);
     gauge('inkwell_heap_used_bytes', 'Used heap.', () => memory().heapUsed);
   }
   gauge('inkwell_websockets', 'Open WebSockets.', () => graphql().webSockets);
@@ -197,76 +231,4 @@ function measureDelay({ gauge }: Metrics): () => void {
     return seconds;
   });
   return () => void delay.disable();
-}
-
-type Metrics = ReturnType<typeof createMetrics>;
-
-function createMetrics() {
-  const families: (() => readonly string[])[] = [];
-  const add = (name: string, [type, help]: readonly string[], toLines: () => string[]): void => {
-    const head = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
-    families.push(() => [...head, ...toLines()]);
-  };
-
-  return {
-    add,
-    /** A number that only increases, for each of these values of the label, from 0 on. */
-    counter<V extends string>(
-      name: string,
-      help: string,
-      { label, values }: { readonly label: string; readonly values: readonly V[] },
-    ) {
-      const counts = new Map(values.map((value) => [value, 0]));
-      add(name, ['counter', help], () =>
-        Array.from(counts, ([value, count]) => `${name}{${label}="${value}"} ${count}`),
-      );
-      return (value: V): void => void counts.set(value, (counts.get(value) ?? 0) + 1);
-    },
-    /** A duration. The returned function adds one, given a value without comma for each label. */
-    histogram(name: string, help: string, labels: readonly string[]) {
-      const all = new Map<string, Series>();
-      add(name, ['histogram', help], () =>
-        [...all.values()].flatMap((one) => toSeriesLines(name, one)),
-      );
-      return (milliseconds: number, ...values: readonly string[]): void => {
-        const key = values.join();
-        let series = all.get(key);
-        if (series === undefined) {
-          const pairs = labels.map((label, at) => `${label}="${values[at]}"`).join();
-          series = { labels: pairs, counts: [...buckets, Infinity].map(() => 0), sum: 0 };
-          all.set(key, series);
-        }
-        const seconds = milliseconds / 1000;
-        let at = 0;
-        while (seconds > (buckets[at] ?? Infinity)) at += 1;
-        series.counts[at] = (series.counts[at] ?? 0) + 1;
-        series.sum += seconds;
-      };
-    },
-    /** A number that `read` returns when the metrics are requested. */
-    gauge: (name: string, help: string, read: () => number): void => {
-      add(name, ['gauge', help], () => [`${name} ${read()}`]);
-    },
-    toText: (): string => `${families.flatMap((lines) => lines()).join('\n')}\n`,
-  };
-}
-
-/** Upper limits in seconds. */
-const buckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30] as const;
-
-/** The durations with equal values of the labels. */
-interface Series {
-  readonly labels: string;
-  /** The count of each bucket, not cumulative; the last bucket has no upper limit. */
-  readonly counts: number[];
-  sum: number;
-}
-
-function toSeriesLines(name: string, { labels, counts, sum }: Series): string[] {
-  let count = 0;
-  const lines = counts.map((inBucket, at) => {
-    count += inBucket;
-    return `${name}_bucket{${labels},le="${buckets[at] ?? '+Inf'}"} ${count}`;
-  });
-  return [...lines, `${name}_sum{${labels}} ${sum}`, `${name}_count{${labels}} ${count}`];
 }

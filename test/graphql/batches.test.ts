@@ -20,12 +20,13 @@ async function run(length: number, milliseconds: number) {
   const scheduler = createScheduler();
   const engine = {
     scheduler,
+    countRefusal: () => [],
     prepare: () => ({ type: 'query', document: parse('{a}') }),
     execute() {
       const end = performance.now() + milliseconds;
       while (performance.now() < end);
       const result = { data: { others } };
-      return Promise.resolve({ json: JSON.stringify(result) });
+      return Promise.resolve({ json: JSON.stringify(result), codes: [] });
     },
   } as unknown as Engine;
   const requests = Array.from({ length }, () => ({ query: '{a}' }));
@@ -45,7 +46,11 @@ test('a fault of the service in one operation has the id of its line in the log'
   const prepare = (): never => {
     throw new Error('secret');
   };
-  const engine = { scheduler: createScheduler(), prepare } as unknown as Engine;
+  const engine = {
+    scheduler: createScheduler(),
+    prepare,
+    countRefusal: () => [],
+  } as unknown as Engine;
   const log: Log = (_level, event, facts) => void lines.push(event, facts?.['requestId']);
   const { json } = await runBatch({ engine, log }, [{ query: '{a}' }], context);
   assert.deepEqual(lines, ['graphql operation failed', 'r-1']);

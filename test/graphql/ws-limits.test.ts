@@ -19,7 +19,7 @@ const big = { data: { big: 'x'.repeat(200_000) } };
 function withExecute(run: () => typeof big | Promise<typeof big>): (engine: Engine) => Engine {
   const execute: Engine['execute'] = async () => {
     const result = await run();
-    return { json: JSON.stringify(result), hasErrors: false, isRepeatable: false };
+    return { json: JSON.stringify(result), codes: [], isRepeatable: false };
   };
   return (engine) => ({ ...engine, execute });
 }

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
+import { skipPostgres, startPostgres } from '../support/postgres.js';
 import { runProgram } from '../support/program.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
@@ -158,7 +159,10 @@ test('what is under way and open is shown, and is nothing in the end', async (t)
   for (const gauge of gauges) await reaches(gauge, 0);
   assert.equal(await valueOf('inkwell_websocket_closes_total{code="other"}'), 1);
   assert.equal(await valueOf(countOf('POST', '/posts', 499)), 1);
-  assert.ok((await valueOf('inkwell_resident_memory_bytes')) > 1e6);
+  assert.ok((await valueOf('process_resident_memory_bytes')) > 1e6);
+  assert.ok((await valueOf('process_cpu_seconds_total')) > 0);
+  assert.ok((await valueOf('process_open_fds')) > 5);
+  assert.ok((await valueOf('inkwell_connections_max')) > 100);
   assert.ok((await valueOf('inkwell_heap_used_bytes')) > 1e6);
   assert.ok((await valueOf('process_start_time_seconds')) > 1.6e9);
   assert.match(await read(), /^inkwell_build_info\{version="[0-9.]+"\} 1$/m);
@@ -187,6 +191,34 @@ test('operations are counted by type and outcome, over HTTP and sockets', async 
   await reaches(operationsOf('unknown', 'refused'), 2);
 });
 
+test('errors of GraphQL are counted by code, whatever the status', async (t) => {
+  const { main, port, reaches, valueOf } = await start(t);
+  const countOfCode = (code: string) => `inkwell_graphql_errors_total{code="${code}"}`;
+  assert.equal(await valueOf(countOfCode('UNAVAILABLE')), 0);
+  const missing = 'addComment(commentInput: { postId: "a", content: "c" })';
+  await ask(main, `mutation { ${missing} }`);
+  assert.equal(await valueOf(countOfCode('NOT_FOUND')), 1);
+  await ask(main, '{ secret }');
+  await send(`${main}/graphql`, [{ query: '{ secret' }, {}]);
+  assert.equal(await valueOf(countOfCode('GRAPHQL_VALIDATION_FAILED')), 1);
+  assert.equal(await valueOf(countOfCode('GRAPHQL_PARSE_FAILED')), 1);
+  assert.equal(await valueOf(countOfCode('BAD_USER_INPUT')), 1);
+  const socket = await connectReady(port);
+  socket.send({ type: 'subscribe', id: '1', payload: { query: '{ secret }' } });
+  await reaches(countOfCode('GRAPHQL_VALIDATION_FAILED'), 2);
+});
+
+test('a store that is away is 0, and 1 once it is back', { skip: skipPostgres }, async (t) => {
+  const database = await startPostgres();
+  t.after(() => database.remove());
+  const { reaches } = await start(t, { STORE_URL: await database.createDatabase() });
+  await reaches('inkwell_store_up', 1);
+  await database.stop();
+  await reaches('inkwell_store_up', 0);
+  await database.start();
+  await reaches('inkwell_store_up', 1);
+});
+
 test('statements of a durable store are timed by kind', { skip: skipSqlite }, async (t) => {
   const file = await newSqliteFile(t);
   const { main, valueOf } = await start(t, { STORE_URL: toSqliteUrl(file) });
@@ -208,6 +240,7 @@ test('counters begin with 0, and stored files are shown beside their limits', as
     'security_events_total{event="login failed"}',
     'refused_tokens_total{reason="expired"}',
     'graphql_cached_responses_total{type="query"}',
+    'graphql_errors_total{code="STORAGE_FULL"}',
     'dropped_subscribers_total{reason="slow_consumer"}',
     'stored_files',
     'stored_bytes',

@@ -52,7 +52,9 @@ test('LOG_REQUESTS=all: a line for each request, with its route and never its pa
     reason: undefined,
     requestId: hello.headers.get('x-request-id'),
     client: '127.0.0.1',
-    traceparent,
+    account: undefined,
+    trace_id: '0af7651916cd43dd8448eb211c80319c',
+    span_id: 'b7ad6b7169203331',
     givenRequestId: 'a '.repeat(64),
   });
   const others = lines

@@ -75,6 +75,7 @@ export async function startEndpoint(
   const dropped: string[] = [];
   const metrics = {
     operation: () => undefined,
+    graphqlError: () => undefined,
     responseFromCache: () => undefined,
     subscriberDropped: (reason: string) => void dropped.push(reason),
   };

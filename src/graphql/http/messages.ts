@@ -4,14 +4,14 @@
  * texts and at most `variableValuesMax` values.
  */
 
-import { AppError, httpStatusOf } from '../../errors.ts';
+import { AppError, type GraphqlCode, httpStatusOf } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpRequest, HttpResponse } from '../../http/message.ts';
 import { toErrorHeaders } from '../../http/problem.ts';
 import { type MadeResponse, toJsonBody } from '../../records/response-cache.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
-import { type GraphqlCode, RequestError, toRefusal } from '../errors.ts';
+import { RequestError, toRefusal } from '../errors.ts';
 import { UploadedFile } from '../schema/scalars.ts';
 
 /** For the variables of an operation, nested values included: each is coerced and checked. */

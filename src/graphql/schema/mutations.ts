@@ -10,7 +10,14 @@ import type { PostMembers } from '../../store/store.ts';
 import type { RequestContext } from '../context.ts';
 import type { UploadedFile } from './scalars.ts';
 
-export const mutations = {
+type Mutate = (
+  source: unknown,
+  args: never,
+  context: RequestContext,
+  info: GraphQLResolveInfo,
+) => MaybePromise<unknown>;
+
+const all: Readonly<Record<string, Mutate>> = {
   createPost,
   updatePost,
   deletePost,
@@ -18,6 +25,21 @@ export const mutations = {
   addComment,
   deleteComment,
 };
+
+/** A change by an account is a line of the log, as `watch/monitor.ts` has it for REST. */
+export const mutations = Object.fromEntries(
+  Object.entries(all).map(([action, mutate]): [string, Mutate] => [
+    action,
+    (source, args, context, info) =>
+      andThen(mutate(source, args, context, info), (result) => {
+        const { account, deps, facts } = context;
+        const id = typeof result === 'string' ? result : (Object(result) as Partial<Post>).id;
+        const { requestId } = facts;
+        if (account !== undefined) deps.log('info', 'change', { account, action, id, requestId });
+        return result;
+      }),
+  ]),
+);
 
 /** An argument with required texts as its members. */
 type Input<Name extends string, Member extends string> = Record<Name, Record<Member, string>>;
@@ -130,6 +152,7 @@ function findWriter(context: RequestContext): MaybePromise<Account | undefined> 
     if (viewer === undefined && context.deps.writesNeedToken) {
       throw new AppError('missing_token', 'This mutation needs a bearer token.');
     }
+    context.account = viewer?.username;
     return viewer;
   });
 }

@@ -105,6 +105,7 @@ export class SocketOperation implements Subscriber {
       await subscriptions.ready();
       await this.#execute(operation, deps, { requestId, viewer, memory: this.memory });
     } catch (error) {
+      engine.countRefusal(error);
       this.end({ kind: 'refused', errors: toErrors(error, deps.log, requestId) });
     }
   }

@@ -67,7 +67,7 @@ export function createListener(deps: ExchangeDeps) {
       if (wait !== undefined) await wait;
       if (incoming.socket.destroyed) return body?.reservation.release();
       const request = new HttpRequest(nextId(), message, { body, run, memory: connection.memory });
-      observer?.begin();
+      observer?.begin(request);
       let response: HttpResponse;
       try {
         const made = dispatch(request, message, state);

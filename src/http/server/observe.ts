@@ -5,7 +5,10 @@ import type { AppError } from '../../errors.ts';
 import type { Endpoint, HttpRequest } from '../message.ts';
 
 /** A request, a handshake, or bytes that are not a request: then the method is empty. */
-interface Observed extends Pick<HttpRequest, 'id' | 'method' | 'remoteAddress' | 'header'> {
+interface Observed
+  extends
+    Pick<HttpRequest, 'id' | 'method' | 'remoteAddress' | 'header'>,
+    Partial<Pick<HttpRequest, 'account' | 'logFacts' | 'params'>> {
   /** Undefined if no route matched. */
   readonly endpoint: Pick<Endpoint, 'route'> | undefined;
 }
@@ -15,6 +18,8 @@ export interface Sent {
   readonly status: number;
   /** Bytes of the content; for a stream, of head and chunks too. */
   readonly bytes: number;
+  /** Of the response: name, value, name, value. */
+  readonly headers?: readonly string[];
   /** The error that is the response. */
   readonly error?: AppError | undefined;
 }
@@ -30,7 +35,7 @@ export interface Finished extends Sent {
 
 export interface Observer {
   /** The request starts. `end` follows in any case. */
-  begin(): void;
+  begin(request: Observed): void;
   end(finished: Finished): void;
   /** A WebSocket was opened. Call the returned function with its close code. */
   openSession(handshake: Observed): (code: number) => void;
@@ -41,7 +46,7 @@ export const clientLeftStatus = 499;
 
 /** For what the listener does not handle: handshakes, and bytes that are not a request. */
 export function observeAtOnce(request: Observed, sent: Sent, observer: Observer): void {
-  observer.begin();
+  observer.begin(request);
   observer.end({ request, ...sent, waitedMilliseconds: 0, milliseconds: 0 });
 }
 

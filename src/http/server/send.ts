@@ -61,11 +61,12 @@ export function createSend(context: SendContext): Send {
     request.release();
     if (observer === undefined) return;
     const { outgoing } = request;
-    const { error } = sent;
+    const { error, headers } = sent;
     const status = outgoing.headersSent ? sent.status : clientLeftStatus;
     const waitedMilliseconds = performance.now() - request.startedAt;
+    const began = { request, status, headers, error, waitedMilliseconds };
     const end = (sentBytes: number, milliseconds: number): void =>
-      observer.end({ request, status, bytes: sentBytes, error, waitedMilliseconds, milliseconds });
+      observer.end({ ...began, bytes: sentBytes, milliseconds });
     if (!outgoing.headersSent || !(sent.body instanceof Readable)) {
       end(bytes, waitedMilliseconds);
       return;
