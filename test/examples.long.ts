@@ -9,11 +9,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { noBrowser, openBrowser, patienceMs } from './support/browser.js';
 import { startServer } from './support/server.js';
 import { projectFolder } from './support/source.js';
+import { readClaims } from './support/tokens.js';
 import { noShell } from './support/shell.js';
 
 test('the script sees the comment that it adds', { skip: noShell }, async (context) => {
@@ -29,6 +31,34 @@ test('a post is created, read and changed with fetch', async (context) => {
   const program = join(projectFolder, 'examples', 'clients', 'post.mjs');
   const { stdout } = await promisify(execFile)(process.execPath, [program, server.url]);
   assert.equal(stdout, '204\n');
+});
+
+test('the clients refresh their token, and log in again when the session has ended', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_800_000_000_000 });
+  const server = await startServer(t, { env: { SESSION_SECONDS_MAX: '100' } });
+  const { argv } = process;
+  t.after(() => (process.argv = argv));
+  process.argv = [...argv.slice(0, 2), server.url];
+  const program = join(projectFolder, 'examples', 'clients', 'login.mjs');
+  const { getToken, fetchAsUser } = (await import(pathToFileURL(program).href)) as {
+    readonly getToken: () => Promise<string>;
+    readonly fetchAsUser: typeof fetch;
+  };
+  const seen: unknown[] = [];
+  for (const seconds of [0, 29, 2, 50, 40]) {
+    t.mock.timers.tick(seconds * 1000);
+    const { auth_time: login, iat } = readClaims(await getToken());
+    seen.push([login, iat].map((time) => Number(time) - 1_800_000_000));
+    assert.equal((await fetchAsUser(`${server.url}/profile`)).status, 200);
+  }
+  // Made at the start, after 31 and 81 seconds, and by another login after 121.
+  assert.deepEqual(seen, [
+    [0, 0],
+    [0, 0],
+    [0, 31],
+    [0, 81],
+    [121, 121],
+  ]);
 });
 
 test('the client in TypeScript is typed by the server, compiles and runs', async (context) => {

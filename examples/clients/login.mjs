@@ -2,17 +2,31 @@
 export const server = process.argv[2] ?? 'http://localhost:8080';
 let session;
 
-/** A token that is valid for another ten seconds. */
+/** A token. After half of its life it is refreshed; when the session has ended, by a new login. */
 export async function getToken() {
-  if (session?.expires > Date.now() + 10_000) return session.token;
-  const response = await fetch(`${server}/auth/login`, {
+  if (session?.refreshAt > Date.now()) return session.token;
+  const headers = { Authorization: `Bearer ${session?.token}` };
+  const refreshed = session && (await fetch(`${server}/auth/refresh`, { method: 'POST', headers }));
+  const response = refreshed?.ok ? refreshed : await logIn();
+  const { access_token: token, error } = await response.json();
+  if (!response.ok) throw new Error(error);
+  const payload = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
+  const { iat, exp } = JSON.parse(atob(payload));
+  session = { token, refreshAt: Date.now() + (exp - iat) * 500 };
+  return token;
+}
+
+/** `fetch` with the token. */
+export async function fetchAsUser(url, options = {}) {
+  const headers = new Headers(options.headers);
+  headers.set('Authorization', `Bearer ${await getToken()}`);
+  return fetch(url, { ...options, headers });
+}
+
+function logIn() {
+  return fetch(`${server}/auth/login`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ username: 'user', password: 'password' }),
   });
-  const { access_token: token, error } = await response.json();
-  if (!response.ok) throw new Error(error);
-  const payload = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
-  session = { token, expires: JSON.parse(atob(payload)).exp * 1000 };
-  return token;
 }
