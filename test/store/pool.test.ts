@@ -1,0 +1,196 @@
+/** What the pool promises whoever asks, by a server that does what a test says: no PostgreSQL. */
+
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { type Result, type Server, sql } from '../../dist/store/postgres/connection.js';
+import { Pool } from '../../dist/store/postgres/pool.js';
+import { withCode } from '../support/errors.js';
+import { times } from '../support/lists.js';
+import { until } from '../support/until.js';
+
+type Connect = Parameters<Server['connect']>[0];
+type Run = Awaited<ReturnType<Server['connect']>>['run'];
+type Done = Parameters<Run>[1];
+
+/** A statement that a connection was given. */
+interface Sent {
+  readonly text: string;
+  /** The connections are counted from 1. */
+  readonly connection: number;
+  readonly done: Done;
+  /** The connection is lost. */
+  lose(): void;
+}
+
+const read = sql`SELECT 1`;
+const write = sql`INSERT INTO t VALUES (1)`;
+const unavailable = withCode('unavailable');
+
+function open(t: TestContext, connectionsMax = 4, refusal?: Error) {
+  const sent: Sent[] = [];
+  const closed: number[] = [];
+  const state: { connections: number; refusal: Error | undefined } = { connections: 0, refusal };
+  const connect = ({ onClosed }: Connect): ReturnType<Server['connect']> => {
+    state.connections += 1;
+    const connection = state.connections;
+    if (state.refusal !== undefined) return Promise.reject(state.refusal);
+    return Promise.resolve({
+      run: ({ text }, done) => {
+        const lose = (): void => {
+          done(new Error('read ECONNRESET'));
+          onClosed?.();
+        };
+        sent.push({ text, connection, done, lose });
+      },
+      runScript: () => Promise.resolve(),
+      end: () => void closed.push(connection),
+    });
+  };
+  const server: Server = { address: '192.0.2.1:5432', hasSessions: true, connect };
+  const pool = new Pool(server, { log: () => undefined, connectionsMax, timeoutSeconds: 60 });
+  t.after(() => {
+    for (const { done } of sent) done(undefined, empty);
+    return pool.close();
+  });
+  /** Resolves with the next statement that a connection is given, and counts it as seen. */
+  let seen = 0;
+  const next = async (): Promise<Sent> => {
+    await until('a statement', () => sent.length > seen);
+    seen += 1;
+    return sent[seen - 1] as Sent; // it was waited for
+  };
+  return { pool, sent, closed, state, next };
+}
+
+const empty: Result = { columns: [], cells: [] };
+
+/** An error as the server sends it. */
+function fromServer(code: string): Error {
+  return Object.assign(new Error('refused'), { severity: 'ERROR', code });
+}
+
+test('a read whose connection is lost runs once more, on another connection', async (t) => {
+  const { pool, next } = open(t);
+  const reading = pool.read(read);
+  const first = await next();
+  first.lose();
+  const second = await next();
+  assert.equal(second.text, first.text);
+  assert.notEqual(second.connection, first.connection);
+  second.done(undefined, empty);
+  assert.deepEqual(await reading, []);
+});
+
+test('a read that loses two connections is refused', async (t) => {
+  const { pool, next, sent } = open(t);
+  const reading = assert.rejects(pool.read(read), unavailable);
+  (await next()).lose();
+  (await next()).lose();
+  await reading;
+  assert.equal(sent.length, 2);
+});
+
+test('a write whose connection is lost is refused, and never runs again', async (t) => {
+  const { pool, next, sent } = open(t);
+  const writing = assert.rejects(pool.write(write), unavailable);
+  (await next()).lose();
+  await writing;
+  // What comes later is sent, and nothing else.
+  const reading = pool.read(read);
+  const { text, done } = await next();
+  done(undefined, empty);
+  await reading;
+  assert.deepEqual([text, sent.length], ['SELECT 1', 2]);
+});
+
+test('an error of the server is no reason to run a read again', async (t) => {
+  const { pool, next, sent } = open(t);
+  const reading = assert.rejects(pool.read(read), withCode('overloaded'));
+  (await next()).done(fromServer('57014'));
+  await reading;
+  assert.equal(sent.length, 1);
+});
+
+for (const [what, code, replaced] of [
+  ['a session that only reads', '25006', true],
+  ['a lock that was waited for', '55P03', false],
+] as const) {
+  const verb = replaced ? 'replaces' : 'does not replace';
+  test(`${what} ${verb} the connections, idle ones too`, async (t) => {
+    const { pool, next, closed } = open(t);
+    const reads = [pool.read(read), pool.read(read)];
+    const both = [await next(), await next()];
+    for (const { done } of both) done(undefined, empty);
+    await Promise.all(reads);
+    const writing = assert.rejects(pool.write(write));
+    const { connection, done } = await next();
+    done(fromServer(code));
+    await writing;
+    assert.deepEqual(closed.toSorted(), replaced ? [1, 2] : []);
+    const last = pool.write(write);
+    const sent = await next();
+    assert.equal(sent.connection === connection, !replaced);
+    sent.done(undefined, empty);
+    await last;
+  });
+}
+
+test('beyond 2,000 reads that wait one more is refused; writes are counted apart', async (t) => {
+  const { pool, next } = open(t, 1);
+  const reads = times(2_000).map(() => pool.read(read).catch(() => undefined));
+  await assert.rejects(pool.read(read), withCode('overloaded'));
+  const writes = times(2_000).map(() => pool.write(write).catch(() => undefined));
+  await assert.rejects(pool.write(write), withCode('overloaded'));
+  const { done } = await next();
+  done(undefined, empty);
+  await reads[0];
+  // One place is free.
+  const last = pool.read(read).catch(() => undefined);
+  await assert.rejects(pool.read(read), withCode('overloaded'));
+  void pool.close();
+  await Promise.all([...reads, ...writes, last]);
+});
+
+test('three connections are kept for reads, however many writes wait', async (t) => {
+  const { pool, sent } = open(t, 5);
+  const writes = times(9).map(() => pool.write(write));
+  const reads = times(9).map(() => pool.read(read));
+  await until('five statements', () => sent.length >= 5);
+  const running = sent.map(({ text }) => text.slice(0, 6)).toSorted();
+  assert.deepEqual(running, ['INSERT', 'INSERT', 'SELECT', 'SELECT', 'SELECT']);
+  for (let at = 0; at < 18; at += 1) {
+    await until('all statements', () => sent.length > at);
+    sent[at]?.done(undefined, empty);
+  }
+  await Promise.all([...writes, ...reads]);
+});
+
+test('a late statement is refused, also while its connection does not answer', async (t) => {
+  const { pool, next } = open(t);
+  let now = performance.now();
+  t.mock.method(performance, 'now', () => now);
+  const reading = assert.rejects(pool.read(read), unavailable);
+  await next();
+  now += 60_900;
+  const stillWaiting = Symbol('waiting');
+  const early = await Promise.race([
+    reading,
+    new Promise((end) => setTimeout(end, 250, stillWaiting)),
+  ]);
+  assert.equal(early, stillWaiting, '60 s and one more are not over');
+  now += 100;
+  await reading;
+});
+
+test('while nobody can connect, one attempt is made at a time, and what waits is refused', async (t) => {
+  const { pool, state, next } = open(t, 8, new Error('connect ECONNREFUSED'));
+  await Promise.all(times(8).map(() => assert.rejects(pool.read(read), unavailable)));
+  const { connections } = state;
+  const later = times(8).map(() => assert.rejects(pool.read(read), unavailable));
+  await Promise.all(later);
+  assert.equal(state.connections, connections + 1);
+  state.refusal = undefined;
+  const reading = pool.read(read);
+  (await next()).done(undefined, empty);
+  await reading;
+});

@@ -1,0 +1,109 @@
+/** Changes of articles on PostgreSQL: their queue, their attempts, and the lease (R16). */
+
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { codeOf } from '../../dist/errors.js';
+import type { RunInTurn } from '../../dist/scheduler.js';
+import { changing, valueOf } from '../support/article-texts.js';
+import { withCode } from '../support/errors.js';
+import { times } from '../support/lists.js';
+import { testAtLength } from '../support/long.js';
+import { skipPostgres as skip } from '../support/postgres.js';
+import { database } from '../support/shared-postgres.js';
+import { openOn, openSession } from '../support/stores.js';
+import { until } from '../support/until.js';
+
+const retitle = changing({ title: 'a' });
+
+async function open(t: TestContext) {
+  const url = await database.createDatabase();
+  const statements: string[] = [];
+  const { articles } = await openOn(t, url, { timed: (kind) => statements.push(kind) });
+  statements.length = 0;
+  return { url, articles, statements, session: openSession(t, url) };
+}
+
+test('changes of one article at once are made one after the other', { skip }, async (t) => {
+  const { articles, statements } = await open(t);
+  const add = changing(({ count = 0, ...value }) => ({ ...value, count: Number(count) + 1 }));
+  await Promise.all(times(12).map(async () => articles.change(1, add)));
+  // None of them is overtaken: each reads once and writes once.
+  assert.deepEqual(
+    statements,
+    times(12).flatMap(() => ['read', 'write']),
+  );
+  assert.equal(valueOf(await articles.find(1))?.['count'], 12);
+});
+
+test('a change that is overtaken three times takes a lease of a second', { skip }, async (t) => {
+  const { url, articles: others, session } = await open(t);
+  const leases: number[] = [];
+  let other: Promise<unknown> | undefined;
+  /** Before each attempt of this node is stored, another node changes the article, or tries to. */
+  const overtake = async (): Promise<void> => {
+    const [lease] = await session`SELECT count(*)::int AS count FROM inkwell.article_turn
+      WHERE ends BETWEEN clock_timestamp() AND clock_timestamp() + interval '1 second'`;
+    leases.push(Number(lease?.['count']));
+    if (leases.length < 4) await others.change(1, changing({ title: 'overtaken' }));
+    else other ??= Promise.resolve(others.change(1, changing({ title: 'later' })));
+  };
+  const run: RunInTurn = async (work) => {
+    const changed = await work();
+    await overtake();
+    return changed;
+  };
+  const { articles } = await openOn(t, url, { run });
+  const seen: unknown[] = [];
+  await articles.change(1, (article) => {
+    seen.push(valueOf(article)?.title);
+    return retitle(article);
+  });
+  // Before it, whoever comes first stores; with it nobody else does.
+  assert.deepEqual(leases, [0, 0, 0, 1]);
+  assert.deepEqual(seen.slice(1), ['overtaken', 'overtaken', 'overtaken']);
+  await other;
+  assert.equal(valueOf(await others.find(1))?.title, 'later');
+  const left = await session`SELECT FROM inkwell.article_turn WHERE ends > clock_timestamp()`;
+  assert.equal(left.length, 0, 'the lease is given back');
+});
+
+test('while another node has the lease nothing is stored', { skip }, async (t) => {
+  const { articles, session } = await open(t);
+  await session`UPDATE inkwell.article_turn
+    SET holder = gen_random_uuid(), ends = clock_timestamp() + interval '1 minute'`;
+  let attempts = 0;
+  const changing1 = articles.change(1, (article) => {
+    attempts += 1;
+    return retitle(article);
+  });
+  // After these it waits for the lease, and reads no more.
+  await until('three attempts', () => attempts === 3);
+  const [row] = await session`SELECT document FROM inkwell.articles WHERE id = 1`;
+  assert.notEqual(valueOf({ id: 1, json: String(row?.['document']) })?.title, 'a');
+  await session`UPDATE inkwell.article_turn SET ends = clock_timestamp()`;
+  await changing1;
+  assert.equal(valueOf(await articles.find(1))?.title, 'a');
+  assert.equal(attempts, 4);
+});
+
+test('at most 1,000 changes of single articles wait', { skip }, async (t) => {
+  const { articles } = await open(t);
+  const ends = times(1_001).map(async () =>
+    Promise.resolve(articles.change(1, (article) => article)).then(
+      () => 'changed',
+      (error: unknown) => codeOf(error),
+    ),
+  );
+  const results = await Promise.all(ends);
+  assert.deepEqual(results, [...times(1_000).map(() => 'changed'), 'overloaded']);
+});
+
+testAtLength('a change that cannot be stored for 5 s is refused', async (t) => {
+  const { articles, session } = await open(t);
+  await session`UPDATE inkwell.article_turn
+    SET holder = gen_random_uuid(), ends = clock_timestamp() + interval '1 minute'`;
+  const since = performance.now();
+  await assert.rejects(async () => articles.change(1, retitle), withCode('overloaded'));
+  const milliseconds = performance.now() - since;
+  assert.ok(milliseconds >= 5_000 && milliseconds < 8_000, `${milliseconds} ms`);
+});
