@@ -5,12 +5,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadAccounts, usersFileBytesMax } from '../../dist/auth/accounts.js';
+import { loadAccounts } from '../../dist/auth/accounts.js';
 import { createTokens } from '../../dist/auth/jwt.js';
 import { parsePasswordHash, verifyPassword } from '../../dist/auth/password.js';
 import { ConfigError } from '../../dist/config.js';
 import { toId } from '../../dist/domain/ids.js';
 import { createDirectory } from '../support/uploads.js';
+
+const usersFileBytesMax = 1_048_576;
 
 const passwordHash = `scrypt$16384$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const entry = { username: 'ann', email: 'ann@example.com', roles: ['USER'], passwordHash };

@@ -3,16 +3,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  checksUnderWayMax,
   createPasswordChecker,
   hashPassword,
   parsePasswordHash,
-  passwordBytesMax,
   verifyPassword,
 } from '../../dist/auth/password.js';
 import { AppError } from '../../dist/errors.js';
 import { words } from '../support/lists.js';
 import { testAtLength } from '../support/long.js';
+
+const passwordBytesMax = 1_024;
+const checksUnderWayMax = 2;
 
 const salt = 'AAAAAAAAAAAAAAAAAAAAAA';
 const hash = 'A'.repeat(43);
@@ -107,6 +108,14 @@ test('beyond those under way and those that may wait a check is refused at once'
   });
   assert.deepEqual(await Promise.all(admitted), Array(checksUnderWayMax + 3).fill(false));
   assert.equal(await check('x', undefined, standing), false);
+});
+
+test('two checks run at a time, so that two threads are left for files', async () => {
+  const check = createPasswordChecker(0);
+  const checks = [1, 2, 3, 4].map(async () =>
+    check('x', undefined, standing).catch(() => 'refused'),
+  );
+  assert.deepEqual(await Promise.all(checks), [false, false, 'refused', 'refused']);
 });
 
 test('of a full queue those whose address failed most are refused, not those who come', async () => {

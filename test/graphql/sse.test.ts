@@ -39,6 +39,8 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     const reader = await askEvents(await startEndpoint(t), '{ __typename }');
     assert.equal(reader.response.headers['content-type'], 'text/event-stream; charset=utf-8');
     assert.equal(reader.response.headers['cache-control'], 'no-store');
+    // Else some proxies keep the events back.
+    assert.equal(reader.response.headers['x-accel-buffering'], 'no');
     assert.equal(await reader.next(), nextEvent({ data: { __typename: 'Query' } }));
     assert.equal(await reader.next(), completeEvent);
     assert.equal(await reader.next(), undefined);

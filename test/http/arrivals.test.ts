@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createArrivals } from '../../dist/http/server/arrivals.js';
+import { gate, slowRoute, startHttp } from '../support/http-kit.js';
+import { connectRaw, get } from '../support/raw-client.js';
 
 test('the connections of such an address are spaced by 25 ms, those of others are not', () => {
   let now = 1_000;
@@ -15,6 +17,28 @@ test('the connections of such an address are spaced by 25 ms, those of others ar
   assert.equal(delay('192.0.2.1'), 25);
   now += 1_000;
   assert.deepEqual([delay('192.0.2.1'), delay('192.0.2.1')], [0, 0]);
+});
+
+test('after a packet of a thousand requests that find no memory connections are spaced', async (t) => {
+  const slow = gate();
+  const env = { REQUEST_MEMORY_BYTES_MAX: '1048576' };
+  const { port } = await startHttp(t, { env, routes: { 'GET /slow': slowRoute(slow) } });
+  const client = await connectRaw(t, port);
+  const real = performance.now.bind(performance);
+  // By this clock the time does not pass before the next connections come.
+  const stopped = real();
+  t.mock.method(performance, 'now', () => stopped);
+  client.send(get('/slow') + get('/hello').repeat(1_000));
+  await client.ended();
+  const since = real();
+  const delays = [1, 2, 3, 4].map(async () => {
+    const other = await connectRaw(t, port);
+    assert.equal((await other.ask(get('/hello'))).status, 200);
+    return real() - since;
+  });
+  const last = Math.max(...(await Promise.all(delays)));
+  assert.ok(last > 95, `the fourth connection is answered after ${last} ms`);
+  slow.open();
 });
 
 test('a trusted proxy is not slowed down, however its address is written', () => {

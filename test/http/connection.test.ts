@@ -167,6 +167,20 @@ test('connections that wait have one more answer while a server settles, and end
   await stop();
 });
 
+test('what was upgraded is not waited for while a server settles', async (t) => {
+  const { port, settle } = await startHttp(t, {
+    routes: {},
+    upgrade: (_incoming, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'),
+  });
+  const client = await connectRaw(t, port);
+  client.send(get('/', 'Connection: Upgrade', 'Upgrade: websocket'));
+  assert.equal((await client.response('HEAD')).status, 101);
+  let isSettled = false;
+  void settle(3_600_000).then(() => (isSettled = true));
+  await until('the end of settling', () => isSettled);
+  client.socket.destroy();
+});
+
 test('a server does not wait for what stays idle longer than it is told to', async (t) => {
   const { port, settle, stop } = await startHttp(t, { routes: {} });
   const idle = await connectRaw(t, port);

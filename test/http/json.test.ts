@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
-import { jsonDepthMax, jsonValuesMax, parseJson } from '../../dist/http/json.js';
+import { parseJson } from '../../dist/http/json.js';
 import { cases } from '../support/long.js';
 import { assertSoon } from '../support/pace.js';
 import { anyCharacter } from '../support/texts.js';
 import type { Json } from '../../dist/store/model.js';
+
+const jsonDepthMax = 64;
+const jsonValuesMax = 50_000;
 
 function isRefused(json: string | Buffer, code = 'invalid_json'): boolean {
   try {

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { AppError } from '../../dist/errors.js';
+import { AppError, codeOf } from '../../dist/errors.js';
 import type { DurableFileIndex, StoredFile } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.js';
+import { faults } from '../support/faults.js';
 import { rounds } from '../support/long.js';
 import { database } from '../support/shared-postgres.js';
 import { durableStores, inSqliteFile, onPostgres, openOn } from '../support/stores.js';
@@ -32,6 +33,46 @@ for (const { name, skip, newUrl } of durableStores) {
       await next.sweep();
       assert.deepEqual(await readAll(next), Object.entries({ b: 'one', a: '2' }));
       assert.deepEqual(logged, []);
+    });
+
+    it('flushes a file, then its folder, before the index lists it', async (t) => {
+      const { records, directory } = await openPlace(t);
+      const steps: string[] = [];
+      const wrap = (index: DurableFileIndex): DurableFileIndex => ({
+        list: (name) => index.list(name),
+        remove: (file) => index.remove(file),
+        folderId: (claimed) => index.folderId(claimed),
+        commit: (files) => {
+          steps.push(...faults.synced, 'listed');
+          return index.commit(files);
+        },
+      });
+      const { uploads } = await openDurable(records, t, { directory, wrap });
+      faults.synced = [];
+      await store(uploads, { a: '1' });
+      const folder = join(directory, 'inkwell-files');
+      assert.match(steps[0] ?? '', /\.upload$/);
+      assert.deepEqual(steps.slice(1), [folder, 'listed']);
+    });
+
+    it('refuses to list what took longer than 12 hours', async (t) => {
+      const { records, directory } = await openPlace(t);
+      const { uploads } = await openDurable(records, t, { directory });
+      const began = performance.now();
+      for (const [hours, code] of [
+        [11.9, undefined],
+        [12.1, 'request_timeout'],
+      ] as const) {
+        const upload = uploads.begin();
+        const files = [await upload.write(`${hours}`, bytes('1'))];
+        const clock = t.mock.method(performance, 'now', () => began + hours * 3_600_000);
+        const error: unknown = await upload.commit(files).catch((reason: unknown) => reason);
+        clock.mock.restore();
+        await upload.close();
+        assert.equal(codeOf(error), code);
+      }
+      assert.deepEqual(await readAll(uploads), [['11.9', '1']]);
+      assert.equal((await listDurable(directory)).length, 1);
     });
 
     it('removes what no index lists and is a day old, and nothing else', async (t) => {

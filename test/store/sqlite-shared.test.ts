@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
+import { codeOf } from '../../dist/errors.js';
 import { times } from '../support/lists.js';
 import {
   inSqlite,
@@ -117,4 +118,15 @@ it('what comes beside a comment whose post does not exist is stored', only, asyn
   ]);
   assert.equal(none, undefined);
   for (const { id } of [first, last]) assert.notEqual(store.posts.find(id), undefined);
+});
+
+it('at most 10,000 writes wait for their batch', only, async (t) => {
+  const store = await openOn(t, toSqliteUrl(await newSqliteFile(t)));
+  const writes = times(10_001).map(async () =>
+    Promise.resolve(store.todos.create({ title: 'a', completed: false })).then(
+      () => 'stored',
+      (error: unknown) => codeOf(error),
+    ),
+  );
+  assert.deepEqual(await Promise.all(writes), [...times(10_000).map(() => 'stored'), 'overloaded']);
 });

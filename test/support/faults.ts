@@ -10,9 +10,11 @@ interface Faults {
   failAt: number;
   /** The maximum number of bytes that one call writes. */
   writeBytesMax: number;
+  /** Paths in the order in which they were flushed. */
+  synced: string[];
 }
 
-export const faults: Faults = { code: 'EIO', failAt: 0, writeBytesMax: Infinity };
+export const faults: Faults = { code: 'EIO', failAt: 0, writeBytesMax: Infinity, synced: [] };
 
 type Call = (...args: unknown[]) => unknown;
 type Callback = (error: unknown, ...values: unknown[]) => void;
@@ -87,7 +89,10 @@ replace(fs.promises, 'open', (real) =>
   withPromise(async (...args) => {
     const handle = (await real(...args)) as fs.promises.FileHandle;
     const sync = handle.sync.bind(handle);
-    handle.sync = () => withPromise(sync)(args[0]) as Promise<void>;
+    handle.sync = () => {
+      if (isOurs(args[0])) faults.synced.push(String(args[0]));
+      return withPromise(sync)(args[0]) as Promise<void>;
+    };
     return handle;
   }),
 );

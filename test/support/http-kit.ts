@@ -7,7 +7,7 @@ import { endWithProblem } from '../../dist/http/server/raw-response.js';
 import { createListener } from '../../dist/http/server/exchange.js';
 import type { Observer } from '../../dist/http/server/observe.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
-import { HttpServer } from '../../dist/http/server/server.js';
+import { HttpServer, type UpgradeListener } from '../../dist/http/server/server.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
@@ -23,14 +23,18 @@ export interface HttpKitOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly observer?: Observer;
   readonly drainSeconds?: number;
+  /** Default: it is refused. */
+  readonly upgrade?: UpgradeListener;
 }
 
+const refuseUpgrade: UpgradeListener = (_incoming, socket) =>
+  void endWithProblem(socket, new AppError('not_found', 'Nothing here.'));
 const hello: Handler = () => textResponse(200, 'hello');
 
 /** Stops with the test that asked for it. */
 export async function startHttp(
   context: Pick<TestContext, 'after'>,
-  { routes, env = {}, observer, drainSeconds = 8 }: HttpKitOptions,
+  { routes, env = {}, observer, drainSeconds = 8, upgrade = refuseUpgrade }: HttpKitOptions,
 ) {
   const config = readConfig(env);
   const logged: LogRecord[] = [];
@@ -57,8 +61,7 @@ export async function startHttp(
         return listener.respond(connection, message);
       },
     },
-    upgrade: (_incoming, socket) =>
-      endWithProblem(socket, new AppError('not_found', 'Nothing here.')),
+    upgrade,
     pool,
     config,
     drainSeconds,

@@ -18,7 +18,7 @@ export type Served = number | Promise<{ readonly port: number }>;
 type Sent = string | Buffer | readonly string[];
 
 /** A connection that says nothing for so long has been forgotten. */
-const waitMilliseconds = 120_000;
+const waitMilliseconds = 60_000;
 
 /** A connection that ends with the test. */
 export async function connectRaw(context: Pick<TestContext, 'after'>, to: Served) {

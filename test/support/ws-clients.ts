@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ClientOptions, createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import type { Served } from './raw-client.js';
@@ -66,7 +67,7 @@ export async function connectByHand(to: Served, options: HandOptions = {}) {
     if (wake === undefined) received.push(message);
     else wake(message);
   });
-  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+  const closing = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
   });
   await once(socket, 'open');
@@ -76,10 +77,10 @@ export async function connectByHand(to: Served, options: HandOptions = {}) {
     const message = received.shift();
     if (message !== undefined) return Promise.resolve(message);
     const later = new Promise<Message>((resolve) => waiting.push(resolve));
-    const early = closed.then(({ code, reason }) => {
+    const early = closing.then(({ code, reason }) => {
       throw new Error(`closed with ${code} ${reason}`);
     });
-    return Promise.race([later, early]);
+    return within(Promise.race([later, early]), 'message');
   };
   /** Sends it, and gives the next message. */
   const ask = (message: unknown): Promise<Message> => {
@@ -91,7 +92,9 @@ export async function connectByHand(to: Served, options: HandOptions = {}) {
     /** What came so far and was not asked for with `next`. */
     received,
     /** Code and reason, once it is closed. */
-    closed,
+    get closed() {
+      return within(closing, 'close');
+    },
     send,
     next,
     ask,
@@ -106,9 +109,22 @@ export async function connectByHand(to: Served, options: HandOptions = {}) {
     },
     async close(): Promise<void> {
       socket.close();
-      await closed;
+      await within(closing, 'close');
     },
   };
+}
+
+/** A socket that says nothing for so long has been forgotten. */
+const waitMilliseconds = 60_000;
+
+/** Rejects if it takes longer. */
+async function within<T>(waited: Promise<T>, what: string): Promise<T> {
+  const late = new AbortController();
+  const { signal } = late;
+  const end = pause(waitMilliseconds, undefined, { signal }).then(() => {
+    throw new Error(`No ${what} after ${waitMilliseconds} ms`);
+  });
+  return Promise.race([waited, end]).finally(() => late.abort());
 }
 
 /** Connected, initialised and acknowledged. */
