@@ -33,7 +33,7 @@ for (const [what, env, more] of [
   ['a stored file takes a KiB', { STORED_FILES_MAX: '20000' }, 10_000 * 1_024],
   ['ADMIN_PORT: 100 connections, 4 MiB', { ADMIN_PORT: '9464' }, 100 * 98_304 + 4 * MiB],
 ] as const) {
-  test(`${what}`, () => {
+  test(what, () => {
     assert.equal(sum(env) - least, more);
   });
 }

@@ -211,7 +211,7 @@ describe('operations', { concurrency: 4 }, () => {
       const fail = (): never => {
         throw new Error('secret');
       };
-      return Object.defineProperty({ ...engine }, 'readsNeedToken', { get: fail });
+      return Object.defineProperty({ ...engine }, 'hasOwners', { get: fail });
     };
     const { port, logged } = await startEndpoint(t, { wrap });
     const other = await connectReady(port);

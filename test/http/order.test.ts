@@ -213,15 +213,12 @@ describe('requests that wait', () => {
     assert.equal((await other.ask(get('/count'))).body.toString(), '1');
   });
 
-  test('take 4 KiB each, 128 bytes for each header, and the first 64 KiB of a body', async (t) => {
+  test('take 4 KiB each, and 128 bytes for each header', async (t) => {
     const { client, slow, pool } = await startCounting(t);
     client.send(get('/slow') + get('/count').repeat(20));
     await until('20 requests', () => pool.bytes > 0);
     assert.equal(pool.bytes, 20 * (4_096 + 128));
-    client.send(send('POST /echo', 'x'.repeat(100)));
-    await turn();
     slow.open();
-    await client.response();
   });
 
   test('with a body are read whole in their turn, also where it comes later', async (t) => {

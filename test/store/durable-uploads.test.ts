@@ -39,7 +39,7 @@ for (const { name, skip, newUrl } of durableStores) {
       const { records, directory } = await openPlace(t);
       const steps: string[] = [];
       const wrap = (index: DurableFileIndex): DurableFileIndex => ({
-        list: (name) => index.list(name),
+        list: (storedName) => index.list(storedName),
         remove: (file) => index.remove(file),
         folderId: (claimed) => index.folderId(claimed),
         commit: (files) => {

@@ -126,7 +126,10 @@ for (const [what, code, replaced] of [
     const { connection, done } = await next();
     done(fromServer(code));
     await writing;
-    assert.deepEqual(closed.toSorted(), replaced ? [1, 2] : []);
+    assert.deepEqual(
+      closed.toSorted((a, b) => a - b),
+      replaced ? [1, 2] : [],
+    );
     const last = pool.write(write);
     const sent = await next();
     assert.equal(sent.connection === connection, !replaced);
