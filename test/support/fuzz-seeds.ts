@@ -55,7 +55,8 @@ function seedsOf({ method, path, operation }: Entry): readonly Seed[] {
   const target = path.replace('{name}', 'part.txt').replace('{id}', `<${area}>`);
   const bodies = Object.entries(operation.requestBody?.content ?? {});
   if (bodies.length === 0) {
-    const headers = path === '/profile' ? [['Authorization', 'Bearer <token>']] : [];
+    const needsToken = path === '/profile' || path === '/auth/refresh';
+    const headers = needsToken ? [['Authorization', 'Bearer <token>']] : [];
     return [{ status, weight: 1, request: { ...get(target, headers), method } }];
   }
   return bodies.map(([type, { example }]) => {
