@@ -64,6 +64,12 @@ interface TopicOptions<T> {
 
 export type Topic<T> = ReturnType<typeof createTopic<T>>;
 
+/** The values of one subscriber. */
+export interface Subscribed<T> extends AsyncIterableIterator<T> {
+  /** How many values had been published with the last value that `next()` has returned. */
+  readonly position: number;
+}
+
 /**
  * A bounded topic: every subscriber gets what is published, in that order. There is no replay: a
  * subscriber gets only values published after `subscribe()`.
@@ -71,10 +77,12 @@ export type Topic<T> = ReturnType<typeof createTopic<T>>;
 export function createTopic<T>(options: TopicOptions<T>) {
   const subscribers = new Set<TopicQueue<T>>();
   let stop: (() => void) | undefined;
+  let published = 0;
   /** Queues `value` for every subscriber. Never throws and never waits. */
   const publish = (value: T): void => {
     // A Set allows a subscriber to be removed during the iteration.
-    for (const subscriber of subscribers) subscriber.push(value);
+    published += 1;
+    for (const subscriber of subscribers) subscriber.push(value, published);
   };
   return {
     publish,
@@ -85,7 +93,7 @@ export function createTopic<T>(options: TopicOptions<T>) {
      * `next()` again only after the previous call has settled. Values for which `isWanted` is false
      * are left out.
      */
-    subscribe(isWanted: (value: T) => boolean = () => true): AsyncIterableIterator<T> {
+    subscribe(isWanted: (value: T) => boolean = () => true): Subscribed<T> {
       const subscriber = createQueue(options, isWanted, () => {
         subscribers.delete(subscriber);
         if (subscribers.size > 0) return;
@@ -96,6 +104,10 @@ export function createTopic<T>(options: TopicOptions<T>) {
       stop ??= options.follow?.(publish);
       return subscriber;
     },
+    /** How many values have been published. */
+    get position() {
+      return published;
+    },
     /** The number of subscribers. */
     get size() {
       return subscribers.size;
@@ -103,8 +115,8 @@ export function createTopic<T>(options: TopicOptions<T>) {
   };
 }
 
-interface TopicQueue<T> extends AsyncIterableIterator<T> {
-  push(value: T): void;
+interface TopicQueue<T> extends Subscribed<T> {
+  push(value: T, position: number): void;
 }
 
 /**
@@ -119,6 +131,8 @@ function createQueue<T>(
   let values: T[] = [];
   /** Bytes of the queued values. */
   let bytes = 0;
+  /** That of the value that was taken last: those behind it are queued without a gap. */
+  let position = 0;
   let isOpen = true;
   /** The error for the next `next()`, which reports it once. */
   let failure: AppError | undefined;
@@ -133,11 +147,15 @@ function createQueue<T>(
     wake();
   };
   return {
-    push(value) {
+    get position() {
+      return position;
+    },
+    push(value, at) {
       const { length } = values;
       // A value that is not wanted is queued too behind one that is: so all queues hold the same,
       // latest values, and their sum is bounded.
       if (length === 0 && !isWanted(value)) return;
+      if (length === 0) position = at - 1;
       bytes += bytesOf(value);
       if (length < queueMax && (length === 0 || bytes <= queueBytesMax)) {
         values.push(value);
@@ -153,6 +171,7 @@ function createQueue<T>(
           // The length was checked; `T` may include undefined.
           const value = values.shift() as T;
           bytes -= bytesOf(value);
+          position += 1;
           if (isWanted(value)) return { value, done: false };
         }
         if (!isOpen) break;

@@ -33,7 +33,7 @@ export interface ContextDeps extends Pick<
   /** Stores a comment, then publishes it. */
   readonly addComment: AddComment;
   /** The published comments, for the subscription. */
-  readonly commentAdded: Pick<Topic<Comment>, 'subscribe'>;
+  readonly commentAdded: Pick<Topic<Comment>, 'subscribe' | 'position'>;
   readonly log: Log;
 }
 

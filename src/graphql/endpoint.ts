@@ -170,7 +170,9 @@ async function respondNow(
       request.logFacts = toLogFacts(`batch of ${requests.length}`, executed.codes);
       return resultResponse(executed, type);
     }
-    const prepared = engine.prepare(requests, request.id);
+    const lastEventId = asEvents ? request.header('last-event-id') : undefined;
+    const asked = lastEventId ? { ...requests, lastEventId } : requests;
+    const prepared = engine.prepare(asked, request.id);
     operation = prepared;
     if (asEvents && prepared.type === 'subscription') {
       const account = await engine.authorize(facts.viewer);

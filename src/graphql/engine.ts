@@ -16,6 +16,7 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
+import type { Subscribed } from '../domain/comments.ts';
 import { toReader } from '../domain/readers.ts';
 import { AppError, type GraphqlCode } from '../errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
@@ -27,6 +28,7 @@ import { createBudgetLimits } from './budget.ts';
 import { type ContextDeps, RequestContext, type RequestFacts } from './context.ts';
 
 import { createDocuments, type GraphqlRequest, type ValidDocument } from './documents/documents.ts';
+import { readResume, type Resume } from './documents/resuming.ts';
 import type { TrustedDocuments } from './documents/trusted-documents.ts';
 import {
   codesOf,
@@ -43,12 +45,14 @@ import { createSchema } from './schema/schema.ts';
 
 /** An operation that was parsed, is within the limits and is valid, so that it can run. */
 export interface Operation
-  extends ValidDocument, Pick<GraphqlRequest, 'operationName' | 'variables'> {
+  extends Omit<ValidDocument, 'shared'>, Pick<GraphqlRequest, 'operationName' | 'variables'> {
   readonly type: `${OperationTypeNode}`;
   /** In the document; undefined for one without a name. */
   readonly name: string | undefined;
   /** True for a query that leaves nothing behind: one with a hash may be registered by it. */
   readonly isPure: boolean;
+  /** Where a subscription resumes, if it does. */
+  readonly resume?: Resume | undefined;
 }
 
 /** The result of an operation as JSON. */
@@ -63,7 +67,7 @@ export interface Executed {
 /** An active subscription. */
 export interface Subscription {
   /** `return()` ends the source at once; `next()` rejects with the error of the source. */
-  readonly events: AsyncIterator<Comment>;
+  readonly events: AsyncIterator<Comment> & Pick<Subscribed<Comment>, 'position'>;
   /** Executes one event, within limits of its own, and returns its JSON. Never rejects. */
   readonly toJson: (event: Comment) => Promise<string>;
 }
@@ -105,7 +109,7 @@ export function createEngine(deps: EngineDeps) {
     prepare(request: GraphqlRequest, requestId: string): Operation {
       const startedAt = performance.now();
       try {
-        return toOperation(request, findDocument(request));
+        return toOperation(schema, request, findDocument(request));
       } catch (error) {
         metrics?.operation('unknown', 'refused', performance.now() - startedAt);
         throw new RequestError(toErrors(error, log, requestId));
@@ -144,7 +148,7 @@ export function createEngine(deps: EngineDeps) {
       }
       const toJson = (event: Comment) => runEvent(operation, openContext(), event);
       // The schema has one subscription, whose source yields comments.
-      return { events: source[Symbol.asyncIterator]() as AsyncIterator<Comment>, toJson };
+      return { events: source[Symbol.asyncIterator]() as Subscribed<Comment>, toJson };
     },
   };
 }
@@ -228,10 +232,11 @@ function toResult({ data, errors }: ExecutionResult, context: RequestContext) {
 }
 
 function toOperation(
+  schema: GraphQLSchema,
   request: GraphqlRequest,
-  { document, introspectionObjects }: ValidDocument,
+  { document, shared, introspectionObjects }: ValidDocument,
 ): Operation {
-  const { operationName, variables, documentHash } = request;
+  const { operationName, variables, documentHash, lastEventId } = request;
   const definition = getOperationAST(document, operationName);
   if (definition == null) {
     const message = 'The request must name one operation of its document.';
@@ -241,7 +246,21 @@ function toOperation(
     throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
   }
   const { operation: type, name } = definition;
-  const isSubscription = type === OperationTypeNode.SUBSCRIPTION;
+  if (type === OperationTypeNode.SUBSCRIPTION) {
+    const read = readResume(schema, document, { operation: definition, variables, lastEventId });
+    const executed = read ? shared : document;
+    const declaring = getOperationAST(executed, operationName) ?? definition;
+    return {
+      document: executed,
+      introspectionObjects,
+      type,
+      name: name?.value,
+      operationName,
+      variables: toShort(declaring, variables),
+      isPure: false,
+      resume: read?.resume,
+    };
+  }
   // Not a spread, which takes longer than the rest of the preparation of a cached document.
   return {
     document,
@@ -249,7 +268,7 @@ function toOperation(
     type,
     name: name?.value,
     operationName,
-    variables: isSubscription ? toShort(definition, variables) : variables,
+    variables,
     isPure: type === OperationTypeNode.QUERY && documentHash === undefined,
   };
 }

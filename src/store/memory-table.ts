@@ -96,8 +96,7 @@ export function createTable<N extends Listed>(
       }),
     /** Removes a list and its records; `find` has them until the result has settled. */
     removeAll(value: string): MaybePromise<void> {
-      const list = lists.get(value) ?? [];
-      lists.delete(value);
+      const list = takeList(lists, kind, value);
       if (list.length > forgottenAtOnce) changes.countEverything();
       for (const { id } of list.slice(0, forgottenAtOnce)) changes.count(area, id, value);
       return pieces.run(list);
@@ -164,6 +163,22 @@ function changeLists<T extends Identified>(
       lists.set(to, list);
     }
   }
+}
+
+/** Removes the list of a value, and its records from that of all. Returns it. */
+function takeList<T extends Identified>(
+  lists: Map<string, T[]>,
+  { owner }: Kind<T>,
+  value: string,
+): readonly T[] {
+  const list = lists.get(value) ?? [];
+  lists.delete(value);
+  const all = lists.get('all');
+  if (all && owner && list.length > 0) {
+    const others = all.filter((record) => valueOf(record, owner) !== value);
+    lists.set('all', others);
+  }
+  return list;
 }
 
 /** The value of the list that has a record; undefined if none has it. */

@@ -45,6 +45,15 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
       find: findComment,
       remove: (id, { once } = {}) =>
         requests.run(once, () => findComment(id) !== undefined && comments.remove(id)),
+      placeOf: (id) => findComment(id) && { at: id },
+      after(place, { postId, limit, onCut }) {
+        onCut();
+        const list =
+          postId === undefined ? comments.list('all')() : comments.list('postId')(postId);
+        const { records, next } = list.read({ after: place.at, limit });
+        const found = records.map((comment) => ({ comment, place: { at: comment.id } }));
+        return { found, isLast: next === undefined };
+      },
       add(postId, content, once) {
         const post = posts.find(postId);
         // Not the client's text of the id, which can keep a longer text alive.

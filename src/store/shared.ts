@@ -54,7 +54,13 @@ export const kinds: { readonly [N in Listed]: Kind<RecordOf[N]> } = {
     owner: 'authorId',
     changing: ['title', 'content', 'status'],
   },
-  comments: { order: 'ASC', texts: ['content'], lists: ['postId'], owner: 'postId', changing: [] },
+  comments: {
+    order: 'ASC',
+    texts: ['content'],
+    lists: ['all', 'postId'],
+    owner: 'postId',
+    changing: [],
+  },
   todos: { order: 'ASC', texts: ['title'], lists: ['all'], changing: ['title', 'completed'] },
   articles: { order: 'ASC', texts: ['json'], lists: ['all'], changing: ['json'] },
 };
@@ -94,7 +100,7 @@ export function toPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
 }
 
 /** How a comment is added differs: its post must exist. */
-export function toComments(comments: Table<Comment>): Omit<Comments, 'add'> {
+export function toComments(comments: Table<Comment>): Pick<Comments, 'find' | 'remove' | 'ofPost'> {
   return {
     find: (id) => comments.find(id),
     remove: (id, options) => comments.remove(id, options),

@@ -93,6 +93,32 @@ export interface Posts {
   remove(id: string, options?: ChangeOptions<PostMembers>): MaybePromise<Changed>;
 }
 
+/** A place in the order in which comments are stored, for the life of the process. */
+export interface Place {
+  readonly at: number | string;
+  /** PostgreSQL: the timeline that `at` belongs to. */
+  readonly timeline?: number;
+}
+
+/** What a page of the comments after a place holds. */
+export interface AfterRange {
+  /** Only the comments of this post. */
+  readonly postId: string | undefined;
+  /** Maximum number of comments. */
+  readonly limit: number;
+  /**
+   * Called once, before the page is read, at the cut: the listener has had every comment up to it,
+   * which is what pages can hold, and none behind it.
+   */
+  readonly onCut: () => void;
+}
+
+export interface PlacedPage {
+  readonly found: readonly { readonly comment: Comment; readonly place: Place }[];
+  /** True if there are no more comments up to the cut. */
+  readonly isLast: boolean;
+}
+
 export interface Comments {
   find(id: string): MaybePromise<Comment | undefined>;
   /** Returns undefined, and stores nothing, if the post does not exist. */
@@ -101,6 +127,13 @@ export interface Comments {
   remove(id: string, options?: ChangeOptions<object>): MaybePromise<Changed>;
   /** The comments of a post, oldest first (R2); empty if the post does not exist. */
   ofPost(id: string): List<Comment>;
+  /**
+   * The place of a comment, when the listener has had it; undefined if there is no such comment.
+   * This and `after` need a listener if `watch` is present (R41).
+   */
+  placeOf(id: string): MaybePromise<Place | undefined>;
+  /** Reads a page of the comments after a place, in the order stored. */
+  after(place: Place, range: AfterRange): MaybePromise<PlacedPage>;
   /**
    * Calls `listener` with every comment stored from now on by any node, once each, in the order
    * stored. Returns a function that stops this. One listener at a time: the topic of comments has

@@ -31,7 +31,7 @@ const schema = `
   Mutation: createPost(createPostInput: CreatePostInput!): UUID!, updatePost(id: ID!, changes: UpdatePostInput!): Post!, deletePost(id: ID!): UUID!, upload(file: Upload!): Boolean, addComment(commentInput: CommentInput!): UUID!, deleteComment(id: ID!): UUID!
   Post: id: ID!, title: String!, content: String, comments(first: Int, after: String): [Comment], status: PostStatus, createdAt: LocalDateTime, authorId: String, author: Author
   Query: allPosts(first: Int, after: ID, author: ID, status: PostStatus): [Post!]!, postById(postId: String!): Post, me: Account
-  Subscription: commentAdded(postId: String): Comment!
+  Subscription: commentAdded(postId: String, after: String): Comment!
   UpdatePostInput: title: String, content: String, status: PostStatus
 `;
 

@@ -30,7 +30,8 @@ const overEventStream: Subscribe = async (context, port) => {
   const events = await askEvents({ port }, query);
   context.after(() => events.leave());
   assert.equal(await events.next(), ':');
-  return async () => JSON.parse(String(await events.next()).replace(/^event: next\ndata: /, ''));
+  return async () =>
+    JSON.parse(String(await events.next()).replace(/^id: .*\nevent: next\ndata: /, ''));
 };
 
 describe('a subscription on a node that rests', { skip }, () => {

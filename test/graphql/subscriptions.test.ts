@@ -42,7 +42,10 @@ function counting(open?: (real: () => Promise<Subscription>) => Promise<Subscrip
         counts.made += 1;
         return toJson(value);
       };
-      return { events: { next: () => events.next(), return: close }, toJson: make };
+      const position = (): number => events.position;
+      const wrapped = { next: () => events.next(), return: close };
+      Object.defineProperty(wrapped, 'position', { get: position });
+      return { events: wrapped as Subscription['events'], toJson: make };
     },
   });
   return { counts, wrap };

@@ -91,9 +91,11 @@ test('an event stream and a socket get the same event', async (t) => {
   assert.equal(stream.status, 200);
   const chunks = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
   assert.equal((await chunks?.read())?.value, ':\n\n');
-  await server.send('POST', `/posts/${postId}/comments`, { content: 'streamed' });
+  const path = `/posts/${postId}/comments`;
+  const stored = await server.send('POST', path, { content: 'streamed' });
+  const id = stored.headers.get('location')?.replace('/comments/', '');
   const data = JSON.stringify({ data: { commentAdded: { content: 'streamed', postId } } });
-  assert.equal((await chunks?.read())?.value, `event: next\ndata: ${data}\n\n`);
+  assert.equal((await chunks?.read())?.value, `id: ${id}\nevent: next\ndata: ${data}\n\n`);
   await chunks?.cancel();
 });
 

@@ -80,7 +80,12 @@ export async function startEndpoint(
     subscriberDropped: (reason: string) => void dropped.push(reason),
   };
   const facts = { log, pool, distinctMax, ready, metrics, isCurrent };
-  const subscriptions = createSubscriptions({ engine, ...facts });
+  const subscriptions = createSubscriptions({
+    engine,
+    ...facts,
+    store: graphql.store,
+    commentAdded: graphql.topic,
+  });
   /** What an `Authorization` was seen with, in the order asked. */
   const authorizations: (string | undefined)[] = [];
   const viewerOf: Access['viewerOf'] = ({ header }) => {
@@ -109,6 +114,7 @@ export async function startEndpoint(
     port,
     stop,
     logged,
+    store: graphql.store,
     /** Why subscribers were ended. */
     dropped,
     authorizations,

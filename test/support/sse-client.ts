@@ -43,6 +43,9 @@ export async function askEvents(
   };
 }
 
+/** The event without its id, which is that of a comment. */
+export const withoutId = (event: string | undefined): string | undefined =>
+  event?.replace(/^id: [0-9a-f-]{36}\n/, '');
 /** The event that tells of a result. */
 export const nextEvent = (payload: unknown): string =>
   `event: next\ndata: ${JSON.stringify(payload)}`;

@@ -20,6 +20,7 @@ import { BoundedMap } from '../../bounded-map.ts';
 import { type Config, documentsBytesMax, persistedTextsBytesMax } from '../../config.ts';
 import { errorsMax, refuseRequest, RequestError, toRequestError } from '../errors.ts';
 import { checkDocument, checkText, countIntrospection } from './limits.ts';
+import { withoutAfter } from './resuming.ts';
 import type { TrustedDocuments } from './trusted-documents.ts';
 
 /** A decoded request for one operation. It identifies its document by text, or by hash. */
@@ -31,10 +32,14 @@ export interface GraphqlRequest {
   readonly variables?: Readonly<Record<string, unknown>> | undefined;
   /** True if the variables were dropped because they held too many values. */
   readonly hasTooManyVariables?: boolean;
+  /** The id of the last event that the client of an event stream has got (R41). */
+  readonly lastEventId?: string | undefined;
 }
 
 export interface ValidDocument {
   readonly document: DocumentNode;
+  /** The same for a group of subscriptions: without `after` (R41). */
+  readonly shared: DocumentNode;
   /** Objects that introspection adds to the result of an operation. */
   readonly introspectionObjects: number;
 }
@@ -52,7 +57,9 @@ export function createDocuments(
     const cached = cache.use(text);
     if (cached !== undefined) return cached;
     const valid = readDocument(text, schema, limits);
-    cache.set(text, valid, bytesOfDocument(valid.document));
+    const { document, shared } = valid;
+    const sharedBytes = shared === document ? 0 : bytesOfDocument(shared);
+    cache.set(text, valid, bytesOfDocument(document) + sharedBytes);
     return valid;
   };
 }
@@ -140,7 +147,7 @@ function readDocument(text: string, schema: GraphQLSchema, limits: Config): Vali
     if (errors.length > 0)
       throw new RequestError(errors.map((error) => toRequestError(error, code)));
     const introspectionObjects = countIntrospection(schema, document, limits.graphqlObjectsMax);
-    return { document, introspectionObjects };
+    return { document, shared: withoutAfter(document), introspectionObjects };
   } catch (error) {
     if (error instanceof GraphQLError) throw new RequestError([toRequestError(error, code)]);
     // The document is nested deeper than the stack allows: the configured limits are too high.

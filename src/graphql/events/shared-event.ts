@@ -7,11 +7,22 @@ const copiedBytesMax = 2_048;
 /** Encodings kept until the event is delivered, each with another prefix (operation id). */
 const encodingsMax = 64;
 
-export class SharedEvent {
-  /** The execution result as JSON in UTF-8. */
-  readonly json: Buffer;
+/** What a transport and a resumption know of an event. */
+export interface EventFacts {
+  /** The id of its comment. */
+  readonly id: string;
+  /** That of its comment in the topic; 0 if the comment was read from the store. */
+  readonly position: number;
   /** True if the group had another event in the same iteration of the event loop. */
   readonly isSameIteration: boolean;
+}
+
+export class SharedEvent implements EventFacts {
+  readonly id: string;
+  readonly position: number;
+  readonly isSameIteration: boolean;
+  /** The execution result as JSON in UTF-8. */
+  readonly json: Buffer;
   /** The bytes to send, by prefix. */
   readonly #encodings = new Map<string, readonly Buffer[]>();
   readonly #reservation: Reservation;
@@ -19,9 +30,11 @@ export class SharedEvent {
   #waiting = 0;
 
   /** `pool` accounts for the event while a client has not taken it. */
-  constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>, isSameIteration: boolean) {
+  constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>, facts: EventFacts) {
     this.json = json;
-    this.isSameIteration = isSameIteration;
+    this.id = facts.id;
+    this.position = facts.position;
+    this.isSameIteration = facts.isSameIteration;
     this.#reservation = pool.open();
   }
 

@@ -25,6 +25,8 @@ export interface Subscriber {
    * the client than may be: its subscription ends instead, and leaves its group (R30).
    */
   next(event: SharedEvent): boolean;
+  /** Undefined, or resolves when the client has taken what is queued for it, or has left. */
+  taken(): Promise<void> | undefined;
   /** Called at most once, and never after the subscriber has left its group. */
   end(ending: Ending): void;
 }

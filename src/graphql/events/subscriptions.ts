@@ -5,20 +5,23 @@
  */
 
 import { hash } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import { type DocumentNode, visit } from 'graphql';
+import { type DocumentNode, print, visit } from 'graphql';
 import type { Access } from '../../auth/access.ts';
 import { AppError, toStack } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
+import type { Topic } from '../../domain/comments.ts';
 import type { Account, Comment } from '../../store/model.ts';
 import { createScheduler, type Scheduler } from '../../scheduler.ts';
-import { createSerial } from '../../serial.ts';
-import type { Comments } from '../../store/store.ts';
+import type { Comments, Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
+import type { Resume } from '../documents/resuming.ts';
 import type { Engine, Operation, Subscription } from '../engine.ts';
 import { RequestError, toMasked } from '../errors.ts';
+import { createGate, type Gate } from '../places.ts';
+import { createEventLine, type EventLine } from './event-line.ts';
+import { Resumption } from './resumption.ts';
 import { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 import { createViewers } from './viewers.ts';
@@ -32,6 +35,8 @@ interface SubscriptionsDeps {
   /** Accounts for the operations of groups, and for events queued for slow clients. */
   readonly pool: Pick<MemoryPool, 'open' | 'isOver'>;
   readonly log: Log;
+  readonly store: Pick<Store, 'comments'>;
+  readonly commentAdded: Pick<Topic<Comment>, 'position'>;
   readonly ready?: Comments['ready'] | undefined;
   readonly isCurrent: Access['isCurrent'];
   readonly metrics?: GraphqlMetrics | undefined;
@@ -40,8 +45,7 @@ interface SubscriptionsDeps {
 export function createSubscriptions(deps: SubscriptionsDeps) {
   const { engine, distinctMax, metrics } = deps;
   const groups = new Map<string, Group>();
-  // Events have turns of their own: they must not wait behind what others ask for.
-  const groupDeps = { ...deps, line: createEventLine(deps), scheduler: createScheduler() };
+  const groupDeps = toGroupDeps(deps);
   const viewers = createViewers(deps.isCurrent);
   let closed = false;
   let opened = 0;
@@ -67,22 +71,23 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
 
   return {
     /**
-     * Adds a subscriber, which gets events from now on. Returns a function that removes it, which
-     * is fast and may be called twice. Operations are equal if document, operation name and
-     * variables are. Throws `overloaded` if too many different subscriptions are active. With an
-     * account, the subscription ends when it is not current any more.
+     * Adds a subscriber, which gets events from now on, after those that it has missed if the
+     * operation resumes. Returns a function that removes it, which is fast and may be called twice.
+     * Operations are equal if document, operation name and variables are. Throws `overloaded` if
+     * too many different subscriptions are active. With an account, the subscription ends when it
+     * is not current any more.
      */
     join(operation: Operation, subscriber: Subscriber, account?: Account): () => void {
       if (closed) throw new AppError('draining', 'The server is stopping.');
       const startedAt = performance.now();
       const key = toKey(operation);
       const group = groups.get(key) ?? open(operation, key, subscriber);
-      group.subscribers.add(subscriber);
+      const member = group.add(subscriber, operation.resume);
       metrics?.operation('subscription', 'ok', performance.now() - startedAt);
       if (account) viewers.add(subscriber, account);
       return () => {
         viewers.remove(subscriber);
-        group.leave(subscriber);
+        group.leave(member);
       };
     },
     /**
@@ -108,7 +113,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
 
 /** A short key, the same for equal subscriptions. */
 function toKey({ document, operationName, variables }: Operation): string {
-  const parts = JSON.stringify([document.loc?.source.body, operationName, variables]);
+  const parts = JSON.stringify([print(document), operationName, variables]);
   return hash('sha256', parts, 'base64');
 }
 
@@ -128,23 +133,36 @@ function countFields(document: DocumentNode): number {
   return fields;
 }
 
+/** Characters of a field beside the content: its name, an id or a date. */
+const fieldLength = 64;
+/** Subscribers that read a page of what they have missed at the same time. */
+const scansMax = 16;
 /** Subscribers served in one work. */
 const subscribersAtOnce = 64;
 
 interface GroupDeps extends SubscriptionsDeps {
   readonly line: EventLine;
   readonly scheduler: Scheduler;
+  readonly gate: Gate;
+}
+
+/** Events have turns of their own: they must not wait behind what others ask for. */
+function toGroupDeps(deps: SubscriptionsDeps): GroupDeps {
+  const [line, gate] = [createEventLine(deps.pool), createGate(scansMax)];
+  return { ...deps, line, gate, scheduler: createScheduler() };
 }
 
 /** Equal subscriptions: reads the source, executes each event once and delivers it. */
 class Group {
   readonly subscribers = new Set<Subscriber>();
+  /** The source, with which the subscribers that resume execute events too. */
+  opened: Promise<Subscription> | undefined;
   readonly #deps: GroupDeps;
   /** Fields of the document: an event is at most so many times as long as its comment. */
   readonly #fields: number;
   /** Called once, when the group ends. */
   readonly #forget: () => void;
-  #events: AsyncIterator<Comment> | undefined;
+  #events: Subscription['events'] | undefined;
   /** When the last event was delivered. */
   #turn = 0;
   #ended = false;
@@ -155,12 +173,22 @@ class Group {
     this.#forget = forget;
   }
 
+  /** Returns what has to leave: the subscriber, or what resumes for it. */
+  add(subscriber: Subscriber, resume?: Resume): Subscriber {
+    const resumed = resume && { subscriber, resume, group: this };
+    const member = resumed ? new Resumption(resumed, this.#deps) : subscriber;
+    this.subscribers.add(member);
+    if (member instanceof Resumption) void member.run();
+    return member;
+  }
+
   leave(subscriber: Subscriber): void {
     if (this.subscribers.delete(subscriber) && this.subscribers.size === 0) this.end();
   }
 
   /** Reads the source until the group ends. Never rejects: internal errors are logged. */
   async read(source: Promise<Subscription>, requestId: string): Promise<void> {
+    this.opened = source;
     try {
       this.end(await this.#read(await source));
     } catch (error) {
@@ -195,19 +223,30 @@ class Group {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
       const { value } = event;
-      const { line, scheduler } = this.#deps;
-      await line((value.content.length + fieldLength) * this.#fields, async () => {
-        if (this.#ended) return;
-        const json = await scheduler.run(() => toJson(value));
-        await this.#deliver(Buffer.from(json));
-      });
+      const { position } = events;
+      await this.execute(toJson, value, (json) => this.#deliver(json, { id: value.id, position }));
     }
   }
 
+  /** Executes an event in its turn, unless the group has ended, and calls `deliver`. */
+  execute(
+    toJson: Subscription['toJson'],
+    comment: Comment,
+    deliver: (json: Buffer) => void | Promise<void>,
+  ): Promise<void> {
+    const { line, scheduler } = this.#deps;
+    return line((comment.content.length + fieldLength) * this.#fields, async () => {
+      if (this.#ended) return;
+      const json = await scheduler.run(() => toJson(comment));
+      await deliver(Buffer.from(json));
+    });
+  }
+
   /** Subscribers that join during the delivery do not get the event. */
-  async #deliver(json: Buffer): Promise<void> {
+  async #deliver(json: Buffer, facts: Pick<SharedEvent, 'id' | 'position'>): Promise<void> {
     const { pool, metrics, scheduler } = this.#deps;
-    const event = new SharedEvent(json, pool, scheduler.turns === this.#turn);
+    const isSameIteration = scheduler.turns === this.#turn;
+    const event = new SharedEvent(json, pool, { ...facts, isSameIteration });
     this.#turn = scheduler.turns;
     const subscribers = Array.from(this.subscribers);
     for (let at = 0; at < subscribers.length; at += subscribersAtOnce) {
@@ -224,38 +263,4 @@ class Group {
     this.#events?.return?.().catch(() => undefined);
     this.#events = undefined;
   }
-}
-
-/** Characters of a field beside the content: its name, an id or a date. */
-const fieldLength = 64;
-/** A longer event waits while memory is short … */
-const smallLengthMax = 65_536;
-/** … which is polled at this interval … */
-const pollMilliseconds = 50;
-/** … so often at most: in ten seconds those who do not read are disconnected. */
-const pollsMax = 200;
-/** An event may be overtaken by shorter ones for one millisecond for so many characters. */
-const lengthPerMillisecond = 1_000;
-
-/** Resolves when `make` has made and delivered an event. `length`: its length at most. */
-type EventLine = (length: number, make: () => Promise<void>) => Promise<void>;
-
-/**
- * Makes the events of all groups one after the other. Large events wait in a line of their own,
- * where shorter ones go first. So a small event waits for one large event at most, and a large one
- * begins only when there is memory again.
- */
-function createEventLine({ pool }: Pick<SubscriptionsDeps, 'pool'>): EventLine {
-  const all = createSerial();
-  const large = createSerial();
-  return (length, make) => {
-    if (length <= smallLengthMax) return all.run(make);
-    const makeLarge = async (): Promise<void> => {
-      for (let polls = 0; pool.isOver && polls < pollsMax; polls += 1) {
-        await delay(pollMilliseconds, undefined, { ref: false });
-      }
-      await all.run(make);
-    };
-    return large.run(makeLarge, { delay: length / lengthPerMillisecond });
-  };
 }

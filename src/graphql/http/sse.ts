@@ -9,7 +9,7 @@ import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import type { HttpResponse } from '../../http/message.ts';
 import type { Account } from '../../store/model.ts';
-import type { ConnectionMemory } from '../../memory-pool.ts';
+import { type ConnectionMemory, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Operation } from '../engine.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
 import { createQueueLimit, type Ending, type Subscriber } from '../events/subscriber.ts';
@@ -126,10 +126,17 @@ class EventStream implements Subscriber {
       this.body.destroy();
       return false;
     }
-    const pieces = event.toPieces(nextPrefix, nextSuffix, () => noHeader);
+    // R41: a browser that connects again sends the id as `Last-Event-ID`.
+    const pieces = event.toPieces(`id: ${event.id}\n${nextPrefix}`, nextSuffix, () => noHeader);
     for (const piece of pieces) this.body.write(piece);
     if (pieces.length > 1) this.#whenTaken(event.reserve(this.memory));
     return true;
+  }
+
+  taken(): Promise<void> | undefined {
+    const { writable, writableLength } = this.body;
+    if (!writable || writableLength <= uncountedBytesMax) return undefined;
+    return new Promise((resolve) => this.#whenTaken(resolve));
   }
 
   end(ending: Ending): void {

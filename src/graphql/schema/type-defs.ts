@@ -108,7 +108,10 @@ type Mutation {
 }
 
 type Subscription {
-  "Each comment that is added from now on: to one post, or to any post."
-  commentAdded(postId: String): Comment!
+  """
+  Each comment that is added from now on: to one post, or to any post. With \`after\`, the id of a
+  comment, first every comment that was stored after it; an error NOT_FOUND where there is none.
+  """
+  commentAdded(postId: String, after: String): Comment!
 }
 `;

@@ -125,6 +125,10 @@ export class SocketOperation implements Subscriber {
     return isSent;
   }
 
+  taken(): Promise<void> | undefined {
+    return this.#owner.client.taken();
+  }
+
   /** After an error of this operation the socket stays open. */
   end(ending: Ending): void {
     const { client } = this.#owner;

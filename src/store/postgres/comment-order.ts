@@ -69,6 +69,8 @@ interface CommentOrderOptions {
   /** Milliseconds of a monotonic clock. */
   readonly clock: () => number;
   readonly gapMillisecondsMax: number;
+  /** After a failover: comments of earlier timelines with higher numbers do not exist any more. */
+  readonly lostAfter?: number;
 }
 
 /** Limit for own comments that wait for earlier ones; further ones are read from the table. */
@@ -78,6 +80,7 @@ const commentBytes = 400;
 
 export class CommentOrder {
   readonly timeline: number;
+  readonly lostAfter: number;
   readonly #options: CommentOrderOptions;
   readonly #skipped: Set<number>;
   /** Own comments after the cursor. */
@@ -88,6 +91,7 @@ export class CommentOrder {
 
   constructor(options: CommentOrderOptions) {
     this.timeline = options.timeline;
+    this.lostAfter = options.lostAfter ?? Infinity;
     this.#options = options;
     this.#skipped = new Set(options.skipped);
     this.#cursor = options.cursor;
@@ -95,6 +99,11 @@ export class CommentOrder {
 
   get cursor(): number {
     return this.#cursor;
+  }
+
+  /** True if every comment after the cursor will be delivered, and each before it was stored. */
+  get isSettled(): boolean {
+    return this.#skipped.size === 0;
   }
 
   /** Numbers after the cursor whose comments are not delivered: their texts need not be read. */
@@ -137,6 +146,8 @@ export class CommentOrder {
       }
       this.#deliver(seq, comment);
     }
+    // The comments with those numbers were before the cursor, or have been removed.
+    if (poll.isWhole) this.#skipped.clear();
     this.#deliverOwn();
     return true;
   }

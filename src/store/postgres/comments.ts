@@ -7,9 +7,10 @@ import { insertKeys, isFirst, toKeyedRow, toKeyedValues } from './requests.ts';
 import { type PostgresContext, toInserts } from './statements.ts';
 import { sql, type Statement } from './connection.ts';
 import { toComments } from '../shared.ts';
+import { createReadAfter } from '../sql/comments-after.ts';
 import { createTable } from '../sql/ports.ts';
 import { type NewRow, toRow } from '../sql/rows.ts';
-import type { Comments } from '../store.ts';
+import type { Comments, Place } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
   const { pool, versions, requests, createId, now } = context;
@@ -29,8 +30,26 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
     );
   const insert = load((rows) => (rows.length === 1 ? toInsert(rows[0]) : toInsertAll(rows)));
   const insertKeyed = load(toInsertKeyed);
+  const findPlace = createFindPlace(pool);
+  const readAfter = createReadAfter(context.sql);
   return {
     ...toComments(createTable(context.sql, 'comments')),
+    async placeOf(id) {
+      for (;;) {
+        const place = await findPlace(id);
+        if (place === undefined) return undefined;
+        const { timeline, cursor } = await feed.settled();
+        // Of a newer timeline, or a comment that this node has not delivered yet: it will soon.
+        if (place.timeline <= timeline && place.at <= cursor) return { at: place.at, timeline };
+        await feed.polled();
+      }
+    },
+    async after({ at, timeline: known = 0 }, { onCut, ...range }) {
+      const { timeline, cursor, lostAfter } = await feed.settled();
+      onCut();
+      const from = known < timeline ? Math.min(Number(at), lostAfter) : Number(at);
+      return readAfter({ from, upTo: cursor, timeline }, range);
+    },
     watch: (listener) => feed.watch(listener),
     ready: () => feed.ready(),
     async add(postId, content, once) {
@@ -46,6 +65,25 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
       return once ? requests.run(once, add) : add();
     },
   };
+}
+
+/** Ids that are looked up by one statement. */
+const placesMax = 1_000;
+
+/** Returns a function that finds where a comment is; many ids are one statement. */
+function createFindPlace(pool: PostgresContext['pool']) {
+  const text = `SELECT id, seq, coalesce(timeline, 0) AS timeline FROM inkwell.comments
+    WHERE id = ANY ($1::uuid[])`;
+  type Found = Required<Place> & { readonly at: number };
+  const loadMany = async (ids: readonly string[], askedAt: number) => {
+    const rows = await pool.read({ text, values: [ids] }, askedAt);
+    const found = new Map<unknown, Found>(
+      rows.map(({ id, seq, timeline }) => [id, { at: Number(seq), timeline: Number(timeline) }]),
+    );
+    return ids.map((id) => found.get(id));
+  };
+  const loadOne = async (id: string, askedAt: number) => (await loadMany([id], askedAt))[0];
+  return createLoader({ costMax: placesMax, costOf: () => 1, loadMany, loadOne });
 }
 
 /**

@@ -94,6 +94,24 @@ export class CommentFeed {
     return this.#poller?.ready();
   }
 
+  /**
+   * Resolves with the order of the present listener when it is settled: what has a number up to its
+   * cursor has been delivered, or was stored before, and all others will be delivered (R41).
+   */
+  async settled(): Promise<CommentOrder> {
+    for (;;) {
+      await this.#poller?.ready();
+      const order = this.#poller?.order;
+      if (order?.isSettled === true) return order;
+      await this.polled();
+    }
+  }
+
+  /** Resolves after the next poll, which it asks for. Rejects if there is no listener. */
+  polled(): Promise<void> {
+    return this.#poller?.polled() ?? Promise.reject(new Error('There is no listener.'));
+  }
+
   /** Call it for a comment that this node stored. */
   stored(stored: Stored): void {
     this.#poller?.stored(stored);
@@ -142,12 +160,24 @@ class Poller {
   /** Ends the pause after the present poll. */
   #asked = new AbortController();
   #closed = false;
+  /** Called after the next poll. */
+  #waiting: (() => void)[] = [];
 
   constructor(deps: FeedDeps, isNotified: () => boolean, listener: (comment: Comment) => void) {
     this.#deps = deps;
     this.#isNotified = isNotified;
     this.#listener = listener;
     void this.#pollAlways();
+  }
+
+  get order(): CommentOrder | undefined {
+    return this.#order;
+  }
+
+  /** Resolves after the next poll, or its failure. */
+  polled(): Promise<void> {
+    this.poll();
+    return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
   /** Settles when the order has its start; undefined if it has it. */
@@ -177,6 +207,11 @@ class Poller {
   close(): void {
     this.#closed = true;
     this.#asked.abort();
+    this.#settleWaiting();
+  }
+
+  #settleWaiting(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   async #pollAlways(): Promise<void> {
@@ -184,6 +219,7 @@ class Poller {
       const { signal } = (this.#asked = new AbortController());
       // The pool has logged the reason of a failure.
       const wait = await this.#pollOnce().catch(() => undefined);
+      this.#settleWaiting();
       if (wait !== undefined) await pause(wait);
       else {
         await pause(paceMilliseconds);
@@ -208,7 +244,8 @@ class Poller {
       if (order.cursor === cursor) {
         const facts = { timeline, from: cursor, to: back };
         this.#deps.log('warn', 'database has failed over', facts);
-        this.#order = this.#orderFrom({ cursor: back, timeline, skipped: [] });
+        const start = { cursor: back, timeline, skipped: [] };
+        this.#order = this.#orderFrom({ ...start, lostAfter: back });
       }
       return 0;
     }
@@ -216,7 +253,7 @@ class Poller {
     return polled.isWhole ? undefined : 0;
   }
 
-  #orderFrom(start: Awaited<ReturnType<typeof readStart>>): CommentOrder {
+  #orderFrom(start: Awaited<ReturnType<typeof readStart>> & { lostAfter?: number }): CommentOrder {
     return new CommentOrder({
       ...start,
       deliver: (comment) => {

@@ -25,7 +25,7 @@ export function createFind<N extends Table>(
 }
 
 /** What follows `SELECT … FROM`, and the columns, of a list. */
-function createSource(sql: Sql, table: Listed, owner: string | undefined) {
+export function createSource(sql: Sql, table: Listed, owner: string | undefined) {
   const { order } = kinds[table];
   const name = `${sql.schema}${table}`;
   // Articles are ordered by id, other records by the order in which they were stored (R2).

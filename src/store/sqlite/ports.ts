@@ -5,6 +5,7 @@ import { type DurableFileIndex, type FileLimits, sizeOf, tooManyFiles } from '..
 import type { Article, Comment } from '../model.ts';
 import { createFileStatements, createTable } from '../sql/ports.ts';
 import { escapeText, toFile, toRecord, toRow } from '../sql/rows.ts';
+import { createReadAfter } from '../sql/comments-after.ts';
 import { createList } from '../sql/lists.ts';
 import { nextArticleId, wholeOf } from '../sql/statements.ts';
 import type { Articles, Comments, Once, Repeated } from '../store.ts';
@@ -22,8 +23,17 @@ function createWrite({ sql, transactions }: Pick<SqliteContext, 'sql' | 'transac
 export function createComments(context: SqliteContext): Comments {
   const { sql, createId, now } = context;
   const inTransaction = createWrite(context);
+  const readAfter = createReadAfter(sql);
   return {
     ...toComments(createTable(sql, 'comments')),
+    placeOf(id) {
+      const [row] = sql.read('SELECT seq FROM comments WHERE id = $1', [id]);
+      return row && { at: Number(row['seq']) };
+    },
+    after({ at }, { onCut, ...range }) {
+      onCut();
+      return readAfter({ from: Number(at), upTo: Infinity }, range);
+    },
     add: (postId, content, once) =>
       inTransaction(once, () => {
         const comment: Comment = { id: createId(), content, createdAt: now(), postId };

@@ -1,0 +1,193 @@
+/**
+ * A subscriber that resumes after a comment (R41): it gets every comment stored after that one, and
+ * then the events of its group, each once and in the order stored.
+ *
+ * 1. It is a member of the group from the start. So the topic is followed, and the group ends it.
+ *    Events of the group are left out until there is a cut.
+ * 2. It reads a page of the comments after its place. Before that the store calls `onCut`: what the
+ *    topic has published until then is what this and earlier pages can hold. Events behind the cut
+ *    are held from now on, up to `heldBytesMax`.
+ * 3. It executes the comments of the page for itself, and sends them until `sentBytesMax` are on
+ *    their way. Its place is now the last of these; what is left of the page is dropped. It waits
+ *    until the client has taken them: the client sets the pace.
+ * 4. Was the page the last one, sent whole, and was there room for all held events? They are sent,
+ *    and it is live: from now on it passes the group's events on. Otherwise the held events are
+ *    dropped, because a later page has them, and it goes on at 2.
+ * 5. The group may deliver late what was published before the cut: an event is known by its
+ *    position in the topic, and left out up to the cut, also when the subscriber is live.
+ * 6. A few read at the same time (`gate`). The others hold a place, and what the client has not
+ *    taken. If the store is away, the page is read again a second later.
+ *
+ *     stored order   … 4   5   6   7   8   9 │ 10  11
+ *     after 4          └──page──┘└──page──┘ cut └held┘ → live
+ *
+ *     resumes after 4; the store has 5 to 8; a page has three comments
+ *     cut: 8 published   page 5, 6, 7         not the last: what is held is dropped
+ *     9 is stored        left out of the events, because a page has it
+ *     cut: 9 published   page 8, 9, the last  the group still delivers 9: left out (5)
+ *     10 is stored       held                 8 and 9 are taken: 10 is sent, and it is live
+ *     11 is stored       passed on
+ */
+
+import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
+import type { Topic } from '../../domain/comments.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { type ConnectionMemory, type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
+import type { Scheduler } from '../../scheduler.ts';
+import type { Comment } from '../../store/model.ts';
+import type { Place, Store } from '../../store/store.ts';
+import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
+import type { Resume } from '../documents/resuming.ts';
+import type { Subscription } from '../engine.ts';
+import { isOutage, toErrors } from '../errors.ts';
+import type { Gate } from '../places.ts';
+import { SharedEvent } from './shared-event.ts';
+import type { Ending, Subscriber } from './subscriber.ts';
+
+interface ResumptionDeps {
+  readonly store: Pick<Store, 'comments'>;
+  readonly commentAdded: Pick<Topic<Comment>, 'position'>;
+  readonly pool: Pick<MemoryPool, 'open'>;
+  readonly scheduler: Scheduler;
+  readonly gate: Gate;
+  readonly log: Log;
+  readonly metrics?: GraphqlMetrics | undefined;
+}
+
+interface Resumed {
+  readonly subscriber: Subscriber;
+  readonly resume: Resume;
+  readonly group: ResumedGroup;
+}
+
+/** What it uses of its group. */
+interface ResumedGroup {
+  readonly subscribers: Pick<Set<Subscriber>, 'has'>;
+  readonly opened: Promise<Subscription> | undefined;
+  execute(
+    toJson: Subscription['toJson'],
+    comment: Comment,
+    deliver: (json: Buffer) => void,
+  ): Promise<void>;
+  leave(subscriber: Subscriber): void;
+}
+
+/** Comments of a page. */
+const pageLimit = 100;
+/** Sent before the client has taken it: less than any client may have queued (`subscriber.ts`). */
+const sentBytesMax = 32_768;
+/** Held events count as part of the connection. */
+const heldBytesMax = uncountedBytesMax;
+/** Memory of a held event without its JSON, in bytes. */
+const eventBytes = 256;
+const retryMilliseconds = 1_000;
+
+export class Resumption implements Subscriber {
+  readonly #subscriber: Subscriber;
+  readonly #resume: Resume;
+  readonly #group: ResumedGroup;
+  readonly #deps: ResumptionDeps;
+  /** Events up to this position are left out. */
+  #cut = Infinity;
+  /** Undefined while events are not held. */
+  #held: SharedEvent[] | undefined;
+  #heldBytes = 0;
+  #isLive = false;
+
+  constructor({ subscriber, resume, group }: Resumed, deps: ResumptionDeps) {
+    this.#subscriber = subscriber;
+    this.#resume = resume;
+    this.#group = group;
+    this.#deps = deps;
+  }
+
+  get memory(): ConnectionMemory {
+    return this.#subscriber.memory;
+  }
+
+  next(event: SharedEvent): boolean {
+    if (event.position <= this.#cut) return true;
+    if (this.#isLive) return this.#subscriber.next(event);
+    this.#heldBytes += event.json.length + eventBytes;
+    if (this.#heldBytes > heldBytesMax) this.#held = undefined;
+    this.#held?.push(event);
+    return true;
+  }
+
+  taken(): Promise<void> | undefined {
+    return this.#subscriber.taken();
+  }
+
+  end(ending: Ending): void {
+    this.#subscriber.end(ending);
+  }
+
+  /** Resolves when it is live or has left its group. Never rejects. */
+  async run(): Promise<void> {
+    // The group reports why its source did not open.
+    const source = await this.#group.opened?.catch(() => undefined);
+    if (source === undefined) return;
+    let place: Place | undefined;
+    while (!this.#isLive && this.#group.subscribers.has(this)) {
+      try {
+        place = await (place ? this.#advance(place, source) : this.#findPlace());
+      } catch (error) {
+        const errors = toErrors(error, this.#deps.log, 'resumption');
+        if (errors.every(isOutage)) await delay(retryMilliseconds, undefined, { ref: false });
+        else if (this.#group.subscribers.has(this)) {
+          this.#group.leave(this);
+          this.end({ kind: 'refused', errors });
+        }
+      }
+    }
+  }
+
+  async #findPlace(): Promise<Place> {
+    const { after } = this.#resume;
+    const place = after === undefined ? after : await this.#deps.store.comments.placeOf(after);
+    if (place === undefined) throw new AppError('not_found', 'There is no comment with this id.');
+    return place;
+  }
+
+  /** Reads and sends a page, or what the client may have queued of it. Returns the new place. */
+  async #advance(from: Place, source: Subscription): Promise<Place> {
+    const { place, isAll } = await this.#deps.gate(() => this.#sendPage(from, source));
+    if (!isAll) this.#held = undefined;
+    await this.taken();
+    const held = this.#held;
+    // Nothing can come between these events and those that are passed on.
+    if (held !== undefined) {
+      this.#isLive = true;
+      this.#held = undefined;
+      for (const event of held) this.#subscriber.next(event);
+    }
+    return place;
+  }
+
+  async #sendPage(from: Place, { toJson }: Subscription) {
+    const { store, commentAdded, pool, metrics, scheduler } = this.#deps;
+    // By now what was committed has been published too.
+    await nextIteration();
+    const onCut = (): void => {
+      this.#cut = commentAdded.position;
+      this.#held = [];
+      this.#heldBytes = 0;
+    };
+    const range = { postId: this.#resume.postId, limit: pageLimit, onCut };
+    const { found, isLast } = await scheduler.run(() => store.comments.after(from, range));
+    let [sent, place] = [0, from];
+    for (const { comment, place: next } of found) {
+      if (sent >= sentBytesMax || !this.#group.subscribers.has(this))
+        return { place, isAll: false };
+      await this.#group.execute(toJson, comment, (json) => {
+        const facts = { id: comment.id, position: 0, isSameIteration: true };
+        const isSent = this.#subscriber.next(new SharedEvent(json, pool, facts));
+        if (!isSent) metrics?.subscriberDropped('slow_consumer');
+        sent += json.length;
+      });
+      place = next;
+    }
+    return { place, isAll: isLast };
+  }
+}

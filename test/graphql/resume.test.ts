@@ -1,0 +1,143 @@
+/** `commentAdded(after:)`: what was missed, then what comes, each once and in the order stored. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { times } from '../support/lists.js';
+import {
+  after,
+  comment,
+  overEvents,
+  overSocket,
+  post,
+  read,
+  transports,
+} from '../support/resuming.js';
+import { startServer } from '../support/server.js';
+import { durableStores, onPostgres, openSession, stores } from '../support/stores.js';
+
+for (const { name, skip, newUrl } of stores) {
+  describe(`resuming ${name}`, { skip }, () => {
+    for (const [transport, follow] of transports) {
+      test(`over ${transport}: what was stored after a comment, then what comes`, async (t) => {
+        const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
+        const [a, b] = [await post(server), await post(server)];
+        const ids: string[] = [];
+        for (const at of times(6)) ids.push(await comment(server, at % 2 === 0 ? a : b, `${at}`));
+        assert.equal((await server.fetch(`/comments/${ids[3]}`, { method: 'DELETE' })).status, 204);
+        const expected: readonly (readonly [string, readonly string[]])[] = [
+          [after(ids[0]), ['1', '2', '4', '5', '6', '7']],
+          [after(ids[2]), ['4', '5', '6', '7']],
+          [after(ids[5]?.toUpperCase()), ['6', '7']],
+          [after(ids[0], a), ['2', '4', '6']],
+          [after(ids[0], b), ['1', '5', '7']],
+          [after(ids[1], a.toUpperCase()), ['2', '4', '6']],
+        ];
+        const nexts = await Promise.all(expected.map(([args]) => follow(t, server.port, args)));
+        await comment(server, a, '6');
+        await comment(server, b, '7');
+        for (const [at, [args, words]] of expected.entries()) {
+          const next = nexts[at];
+          assert.deepEqual(next && (await read(next, words.length)), words, args);
+        }
+      });
+
+      test(`over ${transport}: an id of no comment is NOT_FOUND, and ends no other`, async (t) => {
+        const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
+        const a = await post(server);
+        const [first, removed] = [await comment(server, a, '1'), await comment(server, a, '2')];
+        await server.fetch(`/comments/${removed}`, { method: 'DELETE' });
+        const live = await follow(t, server.port, after(first));
+        for (const id of [removed, a, 'x', '', `${first}0`, 'é'.repeat(100)]) {
+          const next = await follow(t, server.port, after(id));
+          assert.equal(await next(), 'NOT_FOUND', id);
+        }
+        await comment(server, a, '3');
+        assert.equal(await live(), '3');
+      });
+    }
+
+    test('comments that are stored during the scan come once, in the order stored', async (t) => {
+      const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
+      const a = await post(server);
+      const first = await comment(server, a, 'first');
+      const before = times(300).map((at) => comment(server, a, `before ${at}`));
+      await Promise.all(before);
+      const nexts = await Promise.all(
+        times(6).map((at) => (transports[at % 3]?.[1] ?? overEvents)(t, server.port, after(first))),
+      );
+      const during = times(300).map((at) => comment(server, a, `during ${at}`));
+      const heard = await Promise.all(nexts.map((next) => read(next, 600)));
+      await Promise.all(during);
+      const response = await server.fetch(`/posts/${a}/comments`);
+      const stored = (await response.json()) as { content: string }[];
+      const texts = stored.map(({ content }) => content).slice(1);
+      for (const words of heard) assert.deepEqual(words, texts);
+    });
+  });
+}
+
+for (const { name, skip, newUrl } of durableStores) {
+  test(
+    `a restart ${name} ends no place: a client resumes with what it saw before`,
+    { skip },
+    async (t) => {
+      const env = { STORE_URL: await newUrl(t) };
+      const before = await startServer(t, { env });
+      const a = await post(before);
+      const id = await comment(before, a, '1');
+      await comment(before, a, '2');
+      await before.stop();
+      const server = await startServer(t, { env });
+      const next = await overEvents(t, server.port, after(id));
+      assert.equal(await next(), '2');
+      await comment(server, a, '3');
+      assert.equal(await next(), '3');
+    },
+  );
+}
+
+describe('over nodes', { skip: onPostgres.skip }, () => {
+  test('a client goes on at another node, which has not heard yet of what it saw', async (t) => {
+    const url = await onPostgres.newUrl(t);
+    const env = { STORE_URL: url };
+    const [one, two] = [await startServer(t, { env }), await startServer(t, { env })];
+    const a = await post(one);
+    const first = await comment(one, a, 'first');
+    const warm = await overEvents(t, two.port, after(first));
+    for (const round of times(20)) {
+      const id = await comment(one, a, `${round}`);
+      // At once: the other node polls later.
+      const next = await overEvents(t, two.port, after(id));
+      await comment(one, a, `${round} +`);
+      assert.equal(await next(), `${round} +`);
+    }
+    const words = times(20).flatMap((round) => [`${round}`, `${round} +`]);
+    assert.deepEqual(await read(warm, 40), words);
+  });
+
+  test('a comment whose transaction is in progress comes before those behind it', async (t) => {
+    const url = await onPostgres.newUrl(t);
+    const server = await startServer(t, { env: { STORE_URL: url } });
+    const a = await post(server);
+    const first = await comment(server, a, 'first');
+    const session = openSession(t, url);
+    await session`BEGIN`;
+    await session`INSERT INTO inkwell.comments (id, post_id, content, created_at)
+      VALUES ('00000000-0000-7000-8000-000000000001', ${a}, 'slow', '')`;
+    await comment(server, a, 'fast');
+    const next = await overEvents(t, server.port, after(first));
+    const words = read(next, 2);
+    await comment(server, a, 'later');
+    await session`COMMIT`;
+    assert.deepEqual([...(await words), await next()], ['slow', 'fast', 'later']);
+    // Its id is older than that of the first: places are numbers of the table.
+    const again = await overEvents(t, server.port, after('00000000-0000-7000-8000-000000000001'));
+    assert.deepEqual(await read(again, 2), ['fast', 'later']);
+  });
+});
+
+test('a client without a token is refused where reading needs one (R36)', async (t) => {
+  const server = await startServer(t, { env: { REQUIRE_AUTH: 'members' } });
+  const next = await overSocket('graphql-transport-ws', 'subscribe')(t, server.port, after('x'));
+  assert.equal(await next(), 'UNAUTHENTICATED');
+});
