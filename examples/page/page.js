@@ -67,9 +67,10 @@ function watchComments() {
   });
   events.addEventListener('next', (event) => {
     const { data } = JSON.parse(event.data);
-    showComment(data.commentAdded);
+    // Without data: the last comment was removed, and the browser connects anew.
+    if (data) showComment(data.commentAdded);
   });
-  // The browser connects again by itself; what was missed meanwhile is loaded then.
+  // The browser connects again by itself, and sends the id of the last event that it has got.
   events.addEventListener('error', () => {
     state.textContent = lists.size
       ? 'Connecting again …'

@@ -20,6 +20,7 @@ import { testArticles } from './contract-articles.js';
 import { testLists, testPages } from './contract-lists.js';
 import { testComments, testPosts, text } from './contract-posts.js';
 import { testRequests } from './contract-requests.js';
+import { testResume } from './contract-resume.js';
 
 /** A store that holds these records and no others, and ends with the test. */
 type Open = (context: TestContext, initial?: Partial<InitialData>) => Promise<Store>;
@@ -57,6 +58,7 @@ for (const { name, skip, newUrl } of stores) {
     describe('changes', () => testChanges(open));
     describe('posts', () => testPosts(open));
     describe('comments', () => testComments(open));
+    describe('comments after a place', () => testResume(open));
     describe('authors, accounts and todos', () => testOthers(open));
     describe('articles', () => testArticles((t, articles) => open(t, { articles })));
     describe('texts', () => testTexts(open));

@@ -52,7 +52,7 @@ export async function nextOf(reader: Awaited<ReturnType<typeof askEvents>>) {
   for (;;) {
     const text = await reader.next();
     assert.notEqual(text, undefined);
-    const [, id, data] = /^(?:id: (.*)\n)?event: next\ndata: (.*)$/.exec(text ?? '') ?? [];
+    const [, id, data] = /^(?:id:(?: (.*))?\n)?event: next\ndata: (.*)$/.exec(text ?? '') ?? [];
     if (data !== undefined) return { id, told: JSON.parse(data) as Told };
   }
 }

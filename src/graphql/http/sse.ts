@@ -33,6 +33,8 @@ const streamHeaders: readonly string[] = [...headers, 'Connection', 'close'];
 const comment = ':\n\n';
 /** The `data` line is empty, but needed: browsers ignore an event without data. */
 const complete = 'event: complete\ndata:\n\n';
+/** A browser forgets the last id. */
+const resetId = 'id:\n';
 const nextPrefix = 'event: next\ndata: ';
 const nextSuffix = Buffer.from('\n\n');
 const noHeader = Buffer.alloc(0);
@@ -145,7 +147,10 @@ class EventStream implements Subscriber {
       return;
     }
     if (ending.kind !== 'complete') {
-      this.#write(`${nextPrefix}${JSON.stringify({ errors: ending.errors })}\n\n`);
+      // Otherwise the browser would connect again with the id that names nothing (R41).
+      const isGone = ending.errors.some(({ extensions }) => extensions.code === 'NOT_FOUND');
+      const errors = JSON.stringify({ errors: ending.errors });
+      this.#write(`${isGone ? resetId : ''}${nextPrefix}${errors}\n\n`);
     }
     this.#write(complete);
     this.stop();

@@ -1,0 +1,208 @@
+/** Subscribers that resume, together with others: ids of events, groups, and their pace. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Engine } from '../../dist/graphql/engine.js';
+import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
+import { times } from '../support/lists.js';
+import { after, comment, nextOf, post, toQuery, type Told, toWord } from '../support/resuming.js';
+import { startServer } from '../support/server.js';
+import { askEvents, completeEvent } from '../support/sse-client.js';
+import { until } from '../support/until.js';
+import { connectReady, type HandClient } from '../support/ws-clients.js';
+
+describe('a browser that connects again', () => {
+  test('sends the last id, which counts more than the argument; every event has its id', async (t) => {
+    const server = await startServer(t);
+    const a = await post(server);
+    const ids: string[] = [];
+    for (const at of times(5)) ids.push(await comment(server, a, `${at}`));
+    // Whatever fields are asked for.
+    const query = `subscription { commentAdded(after: "${ids[0]}") { content } }`;
+    const first = await askEvents(server, query);
+    const seen = [await nextOf(first), await nextOf(first)];
+    first.leave();
+    assert.deepEqual(
+      seen.map(({ id }) => id),
+      ids.slice(1, 3),
+    );
+    const again = await askEvents(server, query, { 'Last-Event-ID': ids[2] ?? '' });
+    ids.push(await comment(server, a, '5'));
+    const more = [await nextOf(again), await nextOf(again), await nextOf(again)];
+    assert.deepEqual(
+      more.map(({ id, told }) => [id, told.data?.commentAdded.content]),
+      [3, 4, 5].map((at) => [ids[at], `${at}`]),
+    );
+    // Also where the URL has no argument; a GET as a browser sends it.
+    const url = `/graphql?query=${encodeURIComponent('subscription { commentAdded { content } }')}`;
+    const headers = { Accept: 'text/event-stream', 'Last-Event-ID': ids[4] ?? '' };
+    const stream = await server.fetch(url, { headers });
+    let text = '';
+    for await (const chunk of stream.body ?? []) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes('data:')) break;
+    }
+    assert.equal(
+      text,
+      `:\n\nid: ${ids[5]}\nevent: next\ndata: {"data":{"commentAdded":{"content":"5"}}}\n\n`,
+    );
+  });
+
+  test('is told NOT_FOUND, and that it is complete, for an id of nothing', async (t) => {
+    const server = await startServer(t);
+    const reader = await askEvents(server, toQuery(''), { 'Last-Event-ID': 'gone' });
+    assert.equal(await reader.next(), ':');
+    const event = await reader.next();
+    // It connects again without an id, and does not ask for ever.
+    assert.match(event ?? '', /^id:\nevent: next\ndata: \{"errors":.*"NOT_FOUND"/);
+    assert.equal(await reader.next(), completeEvent);
+    assert.equal(await reader.next(), undefined);
+  });
+
+  test('of a query or mutation, the last id changes nothing', async (t) => {
+    const server = await startServer(t);
+    const reader = await askEvents(server, '{ __typename }', { 'Last-Event-ID': 'gone' });
+    assert.equal(await reader.next(), 'event: next\ndata: {"data":{"__typename":"Query"}}');
+  });
+});
+
+describe('subscribers that differ in after alone', () => {
+  /** Counts sources and executions. */
+  function counting() {
+    const counts = { opened: 0, made: 0 };
+    const wrap = (engine: Engine): Engine => ({
+      ...engine,
+      async subscribe(...args) {
+        counts.opened += 1;
+        const source = await engine.subscribe(...args);
+        const toJson: typeof source.toJson = (value) => {
+          counts.made += 1;
+          return source.toJson(value);
+        };
+        return { events: source.events, toJson };
+      },
+    });
+    return { counts, wrap };
+  }
+  async function last(endpoint: GraphqlEndpoint, content: string): Promise<string> {
+    endpoint.comment(content);
+    const { store } = endpoint;
+    const { records } = await store.comments.ofPost(endpoint.postId).read();
+    return records.at(-1)?.id ?? '';
+  }
+  const textOf = async (client: HandClient): Promise<string> =>
+    toWord((await client.next()).payload as Told);
+
+  test('share one execution once they are live, also with those without it', async (t) => {
+    const { counts, wrap } = counting();
+    const endpoint = await startEndpoint(t, { wrap });
+    const { postId } = endpoint;
+    const ids = [await last(endpoint, 'a'), await last(endpoint, 'b'), await last(endpoint, 'c')];
+    const clients: HandClient[] = [];
+    const send = async (payload: object): Promise<HandClient> => {
+      const client = await connectReady(endpoint.port);
+      client.send({ id: '1', type: 'subscribe', payload });
+      clients.push(client);
+      return client;
+    };
+    const query = `subscription ($p: String, $last: String) {
+      commentAdded(postId: $p, after: $last) { id content }
+    }`;
+    const one = await send({ query, variables: { p: postId, last: ids[0] } });
+    assert.deepEqual([await textOf(one), await textOf(one)], ['b', 'c']);
+    const two = await send({ query, variables: { p: postId, last: ids[1] } });
+    assert.deepEqual(await textOf(two), 'c');
+    await send({ query, variables: { p: postId, last: null } });
+    await send({ query, variables: { p: postId } });
+    await send({
+      query: `subscription($p: String) { commentAdded(postId: $p) { id, content } }`,
+      variables: { p: postId },
+    });
+    await until('five subscribers', () => endpoint.subscriptions.count().subscribers === 5);
+    assert.deepEqual([counts, endpoint.subscriptions.count().groups], [{ opened: 1, made: 3 }, 1]);
+    for (const client of clients) await client.settle();
+    endpoint.comment('d');
+    for (const client of clients) assert.equal(await textOf(client), 'd');
+    assert.deepEqual(counts, { opened: 1, made: 4 });
+    // Another post is another subscription.
+    await send({ query, variables: { p: endpoint.postId.replace(/.$/, 'x'), last: ids[0] } });
+    await until('two groups', () => endpoint.subscriptions.count().groups === 2);
+    for (const client of clients) client.socket.terminate();
+    await until('no group', () => endpoint.subscriptions.count().groups === 0);
+  });
+
+  test('are refused where variables do not fit, also beside a group that runs', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const client = await connectReady(endpoint.port);
+    t.after(() => client.socket.terminate());
+    const query = 'subscription ($last: String) { commentAdded(after: $last) { content } }';
+    client.send({ id: 'good', type: 'subscribe', payload: { query } });
+    client.send({ id: 'bad', type: 'subscribe', payload: { query, variables: { last: 5 } } });
+    const { id, type, payload } = await client.next();
+    assert.deepEqual([id, type], ['bad', 'error']);
+    assert.match(JSON.stringify(payload), /BAD_USER_INPUT/);
+    endpoint.comment('a');
+    assert.equal((await client.next()).id, 'good');
+  });
+
+  test('in fragments and beside other operations: what is asked for is what is resumed', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const [first, second] = [await last(endpoint, 'a'), await last(endpoint, 'b')];
+    endpoint.comment('c');
+    const query = `query Q($x: ID) { allPosts(after: $x) { id } }
+      subscription A($x: String) { ...F }
+      subscription B { ... on Subscription { commentAdded(after: "${second}") { content } } }
+      fragment F on Subscription { commentAdded(after: $x) { content } }`;
+    const client = await connectReady(endpoint.port);
+    t.after(() => client.socket.terminate());
+    const ask = (operationName: string, variables = {}): void =>
+      client.send({
+        id: operationName,
+        type: 'subscribe',
+        payload: { query, operationName, variables },
+      });
+    ask('A', { x: first });
+    assert.deepEqual([await textOf(client), await textOf(client)], ['b', 'c']);
+    ask('B');
+    assert.equal(await textOf(client), 'c');
+  });
+});
+
+describe('a backlog', () => {
+  test('of any length is read at the pace of its client, and holds nobody else', async (t) => {
+    const endpoint = await startEndpoint(t);
+    let reads = 0;
+    const { comments } = endpoint.store;
+    const real = comments.after;
+    Object.assign(comments, {
+      after: (...args: Parameters<typeof real>) => {
+        reads += 1;
+        return real(...args);
+      },
+    });
+    const length = 5_000;
+    const filler = 'x'.repeat(4_096);
+    endpoint.comment('first');
+    const [first] = (await comments.ofPost(endpoint.postId).read()).records.slice(-1);
+    for (const at of times(length)) endpoint.comment(`${at} ${filler}`);
+    const query = toQuery(after(first?.id));
+    const slow = await askEvents(endpoint, query);
+    slow.response.pause();
+    // The other one reads all of it meanwhile: 8 comments are on their way at a time.
+    const all = async (reader: typeof slow): Promise<void> => {
+      for (const at of times(length)) {
+        const { told } = await nextOf(reader);
+        assert.ok(told.data?.commentAdded.content.startsWith(`${at} `), `${at}`);
+      }
+    };
+    await all(await askEvents(endpoint, query));
+    const readsOfAll = Math.ceil(length / 8);
+    // What the kernel takes for the slow one is a part of it.
+    assert.ok(reads > 600 && reads < readsOfAll * 1.7, `${reads} reads of pages`);
+    assert.ok(endpoint.pool.bytes < 1_000_000, `${endpoint.pool.bytes} bytes`);
+    endpoint.comment(`${length} live`);
+    await all(slow);
+    assert.equal((await nextOf(slow)).told.data?.commentAdded.content, `${length} live`);
+    assert.deepEqual(endpoint.dropped, []);
+  });
+});
