@@ -8,6 +8,7 @@ import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { RunInTurn } from '../scheduler.ts';
 import type { Changes } from './changes.ts';
+import type { AfterRange, Place, PlacedPage } from './comments-after.ts';
 import type { DurableFileIndex, FileLimits } from './file-index.ts';
 import type { Once, Repeated } from './once.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
@@ -91,32 +92,6 @@ export interface Posts {
   ): MaybePromise<Changed>;
   /** Removes the post and its comments (R7). Returns false as `update` does. */
   remove(id: string, options?: ChangeOptions<PostMembers>): MaybePromise<Changed>;
-}
-
-/** A place in the order in which comments are stored, for the life of the process. */
-export interface Place {
-  readonly at: number | string;
-  /** PostgreSQL: the timeline that `at` belongs to. */
-  readonly timeline?: number;
-}
-
-/** What a page of the comments after a place holds. */
-export interface AfterRange {
-  /** Only the comments of this post. */
-  readonly postId: string | undefined;
-  /** Maximum number of comments. */
-  readonly limit: number;
-  /**
-   * Called once, before the page is read, at the cut: the listener has had every comment up to it,
-   * which is what pages can hold, and none behind it.
-   */
-  readonly onCut: () => void;
-}
-
-export interface PlacedPage {
-  readonly found: readonly { readonly comment: Comment; readonly place: Place }[];
-  /** True if there are no more comments up to the cut. */
-  readonly isLast: boolean;
 }
 
 export interface Comments {

@@ -12,6 +12,7 @@ import { ConnectionMemory, MemoryPool } from '../../dist/memory-pool.js';
 import { createScheduler } from '../../dist/scheduler.js';
 import { startGraphql } from '../support/graphql.js';
 import { times } from '../support/lists.js';
+import { made } from '../support/made.js';
 import { until } from '../support/until.js';
 
 /** A resumption with a group and a client of the test's own. */
@@ -60,8 +61,7 @@ async function resumption() {
     leave: () => subscribers.delete(member),
     /** Stores and publishes; the group delivers later. */
     async add(content: string): Promise<void> {
-      const added = await store.comments.add(postId, content);
-      assert.ok(added);
+      const added = made(await store.comments.add(postId, content));
       topic.publish(added);
       const facts = { id: added.id, position: topic.position, isSameIteration: false };
       events.push(new SharedEvent(Buffer.from(content), pool, facts));

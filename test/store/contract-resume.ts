@@ -97,7 +97,10 @@ export function testResume(open: Open): void {
     }
     const [seen, before] = [[...found], new Set(heard.slice(0, cut))];
     await writing;
-    await until('all comments', () => stored.size === 60 && new Set([...seen, ...heard]).size >= 60);
+    await until(
+      'all comments',
+      () => stored.size === 60 && new Set([...seen, ...heard]).size >= 60,
+    );
     const live = heard.slice(cut);
     assert.deepEqual(
       seen.filter((other) => live.includes(other)),

@@ -10,7 +10,8 @@ import { toComments } from '../shared.ts';
 import { createReadAfter } from '../sql/comments-after.ts';
 import { createTable } from '../sql/ports.ts';
 import { type NewRow, toRow } from '../sql/rows.ts';
-import type { Comments, Place } from '../store.ts';
+import type { Place } from '../comments-after.ts';
+import type { Comments } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
   const { pool, versions, requests, createId, now } = context;

@@ -1,7 +1,7 @@
 /** The comments after a place (R41) in SQL, for both drivers. A place is the value of `seq`. */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import type { AfterRange, PlacedPage } from '../store.ts';
+import type { AfterRange, PlacedPage } from '../comments-after.ts';
 import { createSource } from './lists.ts';
 import { type Cells, namesOf, toRecord } from './rows.ts';
 import type { PageQuery, Sql } from './statements.ts';
