@@ -18,6 +18,8 @@ import type { Requests } from './store.ts';
 export const keptMilliseconds = 24 * 60 * 60 * 1000;
 /** The memory of one, in bytes: two digests, an id, an entry of the map. */
 const requestBytes = 300;
+/** Each write that is kept forgets so many old ones at most: more than come. */
+const forgottenAtOnce = 2;
 
 interface Kept {
   readonly print: string;
@@ -49,6 +51,17 @@ export function createMemoryRequests(
     if (before === undefined || before.endsAt <= now()) return undefined;
     return toRepeated(before, print);
   };
+  /** Takes the space of a key; as many are kept as fit. */
+  const takeSpace = (): void => {
+    try {
+      take(requestBytes);
+    } catch (error) {
+      const [oldest] = kept.keys();
+      if (oldest === undefined) throw error;
+      forget(oldest);
+      take(requestBytes);
+    }
+  };
   return {
     find,
     run(once, write) {
@@ -56,23 +69,23 @@ export function createMemoryRequests(
       const repeated = find(once);
       if (repeated !== undefined) return repeated;
       forget(once.key);
+      let looked = 0;
       for (const [key, { endsAt }] of kept) {
-        if (endsAt > now() && kept.size < requestsMax) break;
+        if (looked === forgottenAtOnce || (endsAt > now() && kept.size < requestsMax)) break;
         forget(key);
+        looked += 1;
       }
       // Before the write, which is refused if there is no space for its key.
-      take(requestBytes);
+      takeSpace();
       let result;
       try {
         result = write();
       } finally {
         if (result === undefined || result === false) take(-requestBytes);
-        else
-          kept.set(once.key, {
-            print: once.print,
-            id: idOf(result),
-            endsAt: now() + keptMilliseconds,
-          });
+        else {
+          const endsAt = now() + keptMilliseconds;
+          kept.set(once.key, { print: once.print, id: idOf(result), endsAt });
+        }
       }
       return result;
     },

@@ -121,10 +121,10 @@ export function isAway(error: unknown): boolean {
   return error instanceof DatabaseAway;
 }
 
-/** The server names the table of a key (R40) that is there, or that is waited for. */
+/** The server names the table of the key (R40) that is there, or it or its index if it waits. */
 function isAboutKey(error: unknown): boolean {
   const { table = '', where = '' } = error as { readonly table?: string; readonly where?: string };
-  return table === 'requests' || where.includes('relation "requests"');
+  return table === 'requests' || where.includes('relation "requests');
 }
 
 export function isKeyTaken(error: unknown): boolean {

@@ -1,0 +1,96 @@
+/** Writes under keys on several nodes of one PostgreSQL (R40), and those whose first is under way. */
+
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import type { Once, Store } from '../../dist/store/store.js';
+import { toDraft } from '../support/article-texts.js';
+import { allOf, pluck, times } from '../support/lists.js';
+import { made } from '../support/made.js';
+import { skipPostgres as skip } from '../support/postgres.js';
+import { database } from '../support/shared-postgres.js';
+import { openOn, openSession } from '../support/stores.js';
+import { until } from '../support/until.js';
+import { text } from './contract-posts.js';
+import { newOnce } from './contract-requests.js';
+
+describe('a write under a key on PostgreSQL', { skip }, () => {
+  async function open(t: TestContext) {
+    const url = await database.clearedDatabase();
+    const store = await openOn(t, url, { timeoutSeconds: 2 });
+    const { id } = made(await store.posts.create(text('a')));
+    const session = openSession(t, url);
+    /** Another node, whose transaction has written under this key and is open. */
+    const hold = async ({ key, print }: Once): Promise<void> => {
+      await session`BEGIN`;
+      await session`INSERT INTO inkwell.requests (key, print, result)
+        VALUES (${key}, ${print}, 'theirs')`;
+    };
+    const untilWaiting = (): Promise<void> =>
+      until('a statement waits for the key', async () => {
+        const waiting = await database.query(
+          url,
+          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+            AND wait_event_type = 'Lock' AND query LIKE '%inkwell.requests%'`,
+        );
+        return waiting.length > 0;
+      });
+    return { url, store, id, session, hold, untilWaiting };
+  }
+
+  test('is done once, whichever nodes get it', async (t) => {
+    const { url, store, id } = await open(t);
+    const nodes = [store, await openOn(t, url)];
+    const once = times(4).map(newOnce) as [Once, Once, Once, Once];
+    for (const [at, write] of [
+      (node: Store) => node.posts.create(text('b'), once[0]),
+      (node: Store) => node.comments.add(id, 'b', once[1]),
+      (node: Store) => node.posts.update(id, { title: 'c' }, { once: once[2] }),
+      (node: Store) => node.posts.remove(id, { once: once[3] }),
+    ].entries()) {
+      const all = await Promise.all(times(20).map(async (n) => write(nodes[n % 2] as Store)));
+      const firsts = all.filter((result) => !('isRepeated' in Object(result)));
+      assert.equal(firsts.length, 1, String(at));
+      const ids = new Set(all.map((result) => (Object(result) as { id?: string }).id));
+      if (at < 2) assert.equal(ids.size, 1);
+    }
+    const titles = pluck(await allOf(store.posts.all), 'title');
+    assert.deepEqual(
+      titles.filter((title) => title.length === 1),
+      ['b'],
+    );
+  });
+
+  const writes: Readonly<Record<string, (store: Store, id: string, once: Once) => unknown>> = {
+    'posts.create': ({ posts }, _, once) => posts.create(text('b'), once),
+    'comments.add': ({ comments }, id, once) => comments.add(id, 'b', once),
+    'posts.update': ({ posts }, id, once) => posts.update(id, { title: 'b' }, { once }),
+    'articles.save': ({ articles }, _, once) => articles.save(toDraft({ title: 'b' }), once),
+  };
+  for (const [name, write] of Object.entries(writes)) {
+    test(`waits for the first: ${name}`, async (t) => {
+      const { store, id, session, hold, untilWaiting } = await open(t);
+      const [kept, undone, stuck] = times(3).map(newOnce) as [Once, Once, Once];
+      const before = await session`SELECT last_value FROM inkwell.comments_seq_seq`;
+
+      await hold(kept);
+      const repeated = Promise.resolve(write(store, id, kept));
+      await untilWaiting();
+      // No number is held, which would stall the events of all nodes.
+      assert.deepEqual(await session`SELECT last_value FROM inkwell.comments_seq_seq`, before);
+      await session`COMMIT`;
+      assert.deepEqual(await repeated, { id: 'theirs', isRepeated: true });
+
+      await hold(undone);
+      const first = Promise.resolve(write(store, id, undone));
+      await untilWaiting();
+      await session`ROLLBACK`;
+      assert.ok(!('isRepeated' in Object(await first)));
+
+      await hold(stuck);
+      const error = { code: 'request_in_progress', facts: { retryAfterSeconds: 1 } };
+      await assert.rejects(async () => write(store, id, stuck), error);
+      await session`ROLLBACK`;
+      assert.ok(!('isRepeated' in Object(await write(store, id, stuck))));
+    });
+  }
+});

@@ -1,0 +1,163 @@
+/** How long, where and how many writes under keys are kept (R40), beyond the contract. */
+
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { createByteBudget } from '../../dist/store/memory-table.js';
+import { createMemoryRequests } from '../../dist/store/memory-requests.js';
+import type { Once } from '../../dist/store/store.js';
+import { allOf, times } from '../support/lists.js';
+import { made } from '../support/made.js';
+import { database } from '../support/shared-postgres.js';
+import { inSqlite } from '../support/sqlite.js';
+import { durableStores, inSqliteFile, openOn } from '../support/stores.js';
+import { until } from '../support/until.js';
+import { newOnce } from './contract-requests.js';
+import { text } from './contract-posts.js';
+
+const isReused = { code: 'idempotency_key_reused' };
+
+test('in memory a key is kept for 24 hours, and the oldest of 3 goes', () => {
+  let now = 0;
+  const { run, find } = createMemoryRequests(undefined, () => now, 3);
+  const onces = times(4).map(newOnce);
+  const [first, second, third, fourth] = onces as [Once, Once, Once, Once];
+  run(first, () => ({ id: 'a' }));
+  now = 86_399_999;
+  assert.deepEqual(find(first), { id: 'a', isRepeated: true });
+  now = 86_400_000;
+  assert.equal(find(first), undefined);
+  assert.deepEqual(
+    run(first, () => ({ id: 'b' })),
+    { id: 'b' },
+  );
+  for (const [at, once] of [second, third, fourth].entries()) run(once, () => ({ id: at }));
+  assert.deepEqual(
+    onces.map((once) => find(once)?.id),
+    [undefined, '0', '1', '2'],
+  );
+});
+
+test('in memory a key takes 300 bytes, and as many are kept as fit', () => {
+  const take = createByteBudget(1_000);
+  const { run, find } = createMemoryRequests(take, Date.now);
+  const onces = times(4).map(newOnce);
+  for (const once of onces) run(once, () => true);
+  assert.deepEqual(
+    onces.map((once) => find(once) === undefined),
+    [true, false, false, false],
+  );
+  assert.throws(() => take(101), { code: 'storage_full' });
+  take(100);
+  for (const failing of times(10))
+    assert.equal(
+      run(newOnce(), () => false),
+      false,
+      `${failing}`,
+    );
+});
+
+for (const place of durableStores) {
+  describe(`keys ${place.name}`, { skip: place.skip }, () => {
+    const isSqlite = place === inSqliteFile;
+    const open = async (t: TestContext) => {
+      const url = await place.newUrl(t);
+      const store = await openOn(t, url);
+      const path = decodeURI(url.slice('sqlite://'.length));
+      /** Each statement in the words of the database. */
+      const query = async (sqlite: string, postgres: string): Promise<readonly unknown[]> =>
+        isSqlite
+          ? inSqlite(path, (file) => file.prepare(sqlite).all())
+          : database.query(url, postgres);
+      const age = (): Promise<unknown> =>
+        query(
+          'UPDATE requests SET made = made - 86400',
+          `UPDATE inkwell.requests SET made = made - interval '1 day'`,
+        );
+      const count = async (): Promise<number> =>
+        (await query('SELECT 1 FROM requests', 'SELECT 1 FROM inkwell.requests')).length;
+      return { url, store, query, age, count };
+    };
+
+    test('outlive the process', async (t) => {
+      const { url, store } = await open(t);
+      const [once, change, commit] = times(3).map(newOnce) as [Once, Once, Once];
+      const { id } = made(await store.posts.create(text('a'), once));
+      assert.equal(await store.posts.update(id, { title: 'b' }, { once: change }), true);
+      const files = [{ storedName: 'a', temporaryName: 'b', size: 1 }];
+      const limits = { filesMax: 10, bytesMax: 10 };
+      assert.deepEqual(await store.openFileIndex?.(limits).commit(files, commit), []);
+      await store.close();
+
+      const next = await openOn(t, url);
+      assert.deepEqual(await next.posts.create(text('a'), once), { id, isRepeated: true });
+      const changed = await next.posts.update(id, { title: 'b' }, { once: change });
+      assert.equal(typeof changed, 'object');
+      const index = next.openFileIndex?.(limits);
+      const other = [{ storedName: 'a', temporaryName: 'c', size: 1 }];
+      assert.ok('isRepeated' in Object(await index?.commit(other, commit)));
+      await assert.rejects(async () => index?.commit(other, { ...commit, print: 'b' }), isReused);
+      assert.deepEqual(await index?.list(), files);
+    });
+
+    test('of a commit that is refused, or a file that is not listed, are not kept', async (t) => {
+      const { store, count } = await open(t);
+      const index = store.openFileIndex?.({ filesMax: 1, bytesMax: 10 });
+      const [once, removal] = times(2).map(newOnce) as [Once, Once];
+      const file = { storedName: 'a', temporaryName: 'a', size: 11 };
+      await assert.rejects(async () => index?.commit([file], once), { code: 'storage_full' });
+      assert.equal(await index?.remove(file, removal), undefined);
+      assert.equal(await count(), 0);
+      assert.deepEqual(await index?.commit([{ ...file, size: 1 }], once), []);
+      assert.equal(await index?.remove(file, removal), undefined);
+      assert.equal(typeof (await index?.remove(file, removal)), 'object');
+      assert.equal(await count(), 2);
+    });
+
+    test('are forgotten after 24 hours: the write is done again, and kept again', async (t) => {
+      const { store, age } = await open(t);
+      const [create, add, change] = times(3).map(newOnce) as [Once, Once, Once];
+      const { id } = made(await store.posts.create(text('a'), create));
+      const writes = [
+        () => store.posts.create(text('a'), create),
+        () => store.comments.add(id, 'a', add),
+        () => store.posts.update(id, { title: 'b' }, { once: change }),
+      ];
+      for (const write of writes) await write();
+      await age();
+      assert.equal(await store.requests.find(create), undefined);
+      for (const write of writes) assert.ok(!('isRepeated' in Object(await write())));
+      for (const write of writes) assert.ok('isRepeated' in Object(await write()));
+      assert.equal((await allOf(store.comments.ofPost(id))).length, 2);
+    });
+
+    test('go some at a time when they are old, without a request for them', async (t) => {
+      const { store, age, count } = await open(t);
+      const write = (): Promise<unknown> =>
+        Promise.resolve(store.posts.create(text('a'), newOnce()));
+      for (const at of times(10)) await write().then(() => at);
+      await age();
+      for (const at of times(100)) await write().then(() => at);
+      await until('the old ones are gone', async () => (await count()) === 100);
+    });
+
+    test('beyond 1,000,000 go, the oldest first', async (t) => {
+      const { store, query } = await open(t);
+      const [oldest, next] = times(2).map(newOnce) as [Once, Once];
+      await store.posts.create(text('a'), oldest);
+      await query(
+        'UPDATE requests SET seq = seq - 1000000',
+        `SELECT setval(pg_get_serial_sequence('inkwell.requests', 'seq'),
+          (SELECT max(seq) FROM inkwell.requests) + 999999)`,
+      );
+      assert.ok(await store.requests.find(oldest));
+      if (isSqlite) {
+        await query(`INSERT INTO requests (seq, key, print, result) VALUES (0, 'k', 'p', '')`, '');
+      }
+      await store.posts.create(text('a'), next);
+      await Promise.all(times(100).map(async () => store.posts.create(text('a'), newOnce())));
+      const isGone = async (): Promise<boolean> => !(await store.requests.find(oldest));
+      await until('the oldest is gone', isGone);
+      assert.ok(await store.requests.find(next));
+    });
+  });
+}
