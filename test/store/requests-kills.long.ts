@@ -63,15 +63,16 @@ async function testKills(t: TestContext, url: string): Promise<void> {
   const comments = await allOf(store.comments.ofPost(postId));
   const articles = (await allOf(store.articles.all)).filter(({ id }) => id !== 1);
   const found = [
-    ...posts.map(({ id, title }) => [title, id]),
-    ...comments.map(({ id, content }) => [content, id]),
-    ...articles.map((article) => [valueOf(article)?.title, String(article.id)]),
+    ...posts.map(({ id, title }) => `${title} ${id}`),
+    ...comments.map(({ id, content }) => `${content} ${id}`),
+    ...articles.map((article) => `${valueOf(article)?.title} ${article.id}`),
   ];
   const asked = pluck(
     all.filter(({ kind }) => kind !== 'count'),
     'text',
   );
-  assert.deepEqual(found.toSorted(), asked.map((text) => [text, answers.get(text)]).toSorted());
+  const answered = asked.map((text) => `${text} ${answers.get(text)}`);
+  assert.deepEqual(found.toSorted(), answered.toSorted());
   assert.equal(valueOf(await store.articles.find(1))?.['n'], intents / kinds.length);
   assert.ok(repeated > 0, 'no answer was lost');
   t.diagnostic(`${kills} kills, ${repeated} answers lost`);

@@ -13,6 +13,8 @@ import { until } from '../support/until.js';
 import { text } from './contract-posts.js';
 import { newOnce } from './contract-requests.js';
 
+const byKey = (one: Once, other: Once): number => (one.key < other.key ? -1 : 1);
+
 describe('a write under a key on PostgreSQL', { skip }, () => {
   async function open(t: TestContext) {
     const url = await database.clearedDatabase();
@@ -58,6 +60,24 @@ describe('a write under a key on PostgreSQL', { skip }, () => {
       titles.filter((title) => title.length === 1),
       ['b'],
     );
+  });
+
+  test('with many others in any order never waits in a circle', async (t) => {
+    const { url, store, id } = await open(t);
+    const nodes = [store, await openOn(t, url)];
+    const onces = times(60).map(newOnce);
+    const shuffled = [onces, onces.toReversed(), onces.toSorted(byKey), onces.toSorted(byKey)];
+    const results = await Promise.all(
+      shuffled.flatMap((order, at) =>
+        order.map(async (once) => {
+          const node = nodes[at % 2] as Store;
+          const isPost = onces.indexOf(once) % 2 === 0;
+          return isPost ? node.posts.create(text('b'), once) : node.comments.add(id, 'b', once);
+        }),
+      ),
+    );
+    assert.equal(results.filter((result) => !('isRepeated' in Object(result))).length, 60);
+    assert.equal((await allOf(store.comments.ofPost(id))).length, 30);
   });
 
   const writes: Readonly<Record<string, (store: Store, id: string, once: Once) => unknown>> = {

@@ -113,6 +113,29 @@ for (const place of durableStores) {
       assert.equal(await count(), 2);
     });
 
+    test('are kept with the removal of a post that has many comments', async (t) => {
+      const { store } = await open(t);
+      const [first, second] = [
+        await store.posts.create(text('a')),
+        await store.posts.create(text('b')),
+      ];
+      for (const { id } of [first, second]) {
+        await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
+      }
+      const once = newOnce();
+      const all = await Promise.all(
+        times(3).map(async () => store.posts.remove(first.id, { once })),
+      );
+      assert.deepEqual(all.map((result) => typeof result).toSorted(), [
+        'boolean',
+        'object',
+        'object',
+      ]);
+      const other = { once: { ...once, print: 'other' } };
+      await assert.rejects(async () => store.posts.remove(second.id, other), isReused);
+      assert.equal((await allOf(store.comments.ofPost(second.id))).length, 501);
+    });
+
     test('are forgotten after 24 hours: the write is done again, and kept again', async (t) => {
       const { store, age } = await open(t);
       const [create, add, change] = times(3).map(newOnce) as [Once, Once, Once];

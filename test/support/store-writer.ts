@@ -29,17 +29,12 @@ const initial = {
 };
 const count = changing(({ n, ...value }) => ({ ...value, n: Number(n) + 1 }));
 
-const write = (store: Store, { kind, text, once }: Intent): unknown => {
-  switch (kind) {
-    case 'post':
-      return store.posts.create({ title: text, content: '', authorId: null }, once);
-    case 'comment':
-      return store.comments.add(postId, text, once);
-    case 'article':
-      return store.articles.save(toDraft({ title: text }), once);
-    default:
-      return store.articles.change(1, count, once);
-  }
+const writes: Readonly<Record<Intent['kind'], (store: Store, intent: Intent) => unknown>> = {
+  post: ({ posts }, { text, once }) =>
+    posts.create({ title: text, content: '', authorId: null }, once),
+  comment: ({ comments }, { text, once }) => comments.add(postId, text, once),
+  article: ({ articles }, { text, once }) => articles.save(toDraft({ title: text }), once),
+  count: ({ articles }, { once }) => articles.change(1, count, once),
 };
 
 export function openWritten(url: string): Promise<Store> {
@@ -54,7 +49,7 @@ if (process.send !== undefined && process.env['WRITER_URL'] !== undefined) {
       const isRepeated = 'isRepeated' in Object(result);
       process.send?.({ text: intent.text, id: String(id), isRepeated } satisfies Answer);
     };
-    Promise.resolve(write(store, intent)).then(answer, () => process.exit(1));
+    Promise.resolve(writes[intent.kind](store, intent)).then(answer, () => process.exit(1));
   });
   process.send('open');
 }
