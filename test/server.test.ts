@@ -159,12 +159,12 @@ describe('whatever happens', { concurrency: true }, () => {
     const { port } = await server.listening();
     const client = await connectRaw(t, port);
     const flood = async (count: number): Promise<void> => {
-      const head = `Host: a\r\nX-Request-Id: ${'x'.repeat(128)}\r\nTraceparent: ${'y'.repeat(128)}`;
+      const head = `Host: a\r\nX-Request-Id: ${'x'.repeat(128)}`;
       client.send(`GET /hello HTTP/1.1\r\n${head}\r\n\r\n`.repeat(count));
       for (let at = 0; at < count; at += 1) assert.equal((await client.response()).status, 200);
     };
     server.child.stdout?.pause();
-    const requests = 3_500;
+    const requests = 6_000;
     for (let sent = 0; sent < requests; sent += 100) await flood(100);
     server.child.stdout?.resume();
     // What was dropped is told of with the first line of a later second.
