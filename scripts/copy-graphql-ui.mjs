@@ -40,10 +40,12 @@ async function copyGraphqlUi() {
 async function makePage() {
   const page = await readFile(join(source, 'index.html'), 'utf8');
   const ours = [
+    ['<html>', '<html lang="en">'],
     [/<title>.*<\/title>/, '<title>Inkwell: GraphQL</title>'],
     [/<base href=".*" \/>/, '<base href="./" />'],
     ['</head>', '  <link href="inkwell.css" rel="stylesheet" />\n  </head>'],
     ['</body>', '  <script type="module" src="login.js"></script>\n  </body>'],
+    ['</body>', '  <script type="module" src="accessible.js"></script>\n  </body>'],
     ['</body>', '  <script type="module" src="options.js"></script>\n  </body>'],
   ];
   return ours.reduce((html, [old, fresh]) => {

@@ -16,29 +16,38 @@ const addresses = {
   initialSubscriptionsPayload: {},
 };
 
-/** One tab per thing to try. Altair opens the last one: the query that needs no input. */
+/** One tab per thing to try; the first, which accessible.js opens, needs no input. */
 const examples = [
   {
-    initialName: 'Upload',
-    initialQuery: `# Open "Variables" below, press "Add files" and call it: file
-mutation Upload($file: Upload!) {
-  upload(file: $file)
+    initialName: 'Posts',
+    initialQuery: `# Press Ctrl+Enter (or the button above) to run this.
+query Posts {
+  allPosts {
+    id
+    title
+    content
+    author {
+      name
+    }
+    comments {
+      content
+    }
+  }
 }
 `,
   },
   {
-    initialName: 'Create a post',
-    initialQuery: `# Log in first (below on the left), and you are its author.
-mutation CreatePost($input: CreatePostInput!) {
-  createPost(createPostInput: $input)
+    initialName: 'Comments, live',
+    initialQuery: `# Run this, then add a comment in another tab and come back.
+subscription Comments {
+  commentAdded {
+    id
+    content
+    createdAt
+    postId
+  }
 }
 `,
-    initialVariables: `{
-  "input": {
-    "title": "Hello, ink",
-    "content": "The first post of many."
-  }
-}`,
   },
   {
     initialName: 'Add a comment',
@@ -55,33 +64,24 @@ mutation AddComment($input: CommentInput!) {
 }`,
   },
   {
-    initialName: 'Comments, live',
-    initialQuery: `# Run this, then add a comment in another tab and come back.
-subscription Comments {
-  commentAdded {
-    id
-    content
-    createdAt
-    postId
-  }
+    initialName: 'Create a post',
+    initialQuery: `# Log in first (below on the left), and you are its author.
+mutation CreatePost($input: CreatePostInput!) {
+  createPost(createPostInput: $input)
 }
 `,
+    initialVariables: `{
+  "input": {
+    "title": "Hello, ink",
+    "content": "The first post of many."
+  }
+}`,
   },
   {
-    initialName: 'Posts',
-    initialQuery: `# Press Ctrl+Enter (or the button above) to run this.
-query Posts {
-  allPosts {
-    id
-    title
-    content
-    author {
-      name
-    }
-    comments {
-      content
-    }
-  }
+    initialName: 'Upload',
+    initialQuery: `# Open "Variables" below, press "Add files" and call it: file
+mutation Upload($file: Upload!) {
+  upload(file: $file)
 }
 `,
   },

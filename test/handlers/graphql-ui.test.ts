@@ -33,6 +33,8 @@ describe('the browser UI', () => {
     }
   });
 
+  it('names its language', () => assert.match(page, /<html lang="en">/));
+
   it('names no other host in its page and has no inline script', async () => {
     assert.doesNotMatch(page, /(?:src|href)="(?:[a-z]+:)?\/\//i);
     assert.doesNotMatch(page, /<script(?![^>]* src=)/i);

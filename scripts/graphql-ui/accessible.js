@@ -1,0 +1,75 @@
+/**
+ * What Altair leaves out for the keyboard and for screen readers: names, roles and places in the tab
+ * order.
+ */
+
+/** Elements that only a click reaches. */
+const pressed = [
+  '.window-switcher__input',
+  '.window-switcher__close',
+  '.side-menu-item',
+  '.header__menu-item',
+  '.variables-editor--title',
+].join();
+const scrolled = 'app-window-switcher, .cm-scroller[tabindex="-1"]';
+const openedKey = 'inkwell_opened';
+
+function mend() {
+  for (const button of document.querySelectorAll('button[track-id]:not([aria-label])')) {
+    if (button.textContent.trim() === '') {
+      button.setAttribute('aria-label', button.getAttribute('track-id').replaceAll('_', ' '));
+    }
+  }
+  for (const editor of document.querySelectorAll('[role=textbox]:not([aria-label])')) {
+    editor.setAttribute('aria-label', editor.getAttribute('aria-placeholder') ?? 'Editor');
+  }
+  for (const tab of document.querySelectorAll('[role=tab][aria-controls]')) {
+    const panel = document.getElementById(tab.getAttribute('aria-controls'));
+    if (panel === null) tab.removeAttribute('aria-controls');
+  }
+  for (const element of document.querySelectorAll(pressed)) {
+    if (element.tabIndex >= 0 || element.querySelector('button, a[href], [tabindex]')) continue;
+    element.tabIndex = 0;
+    element.setAttribute('role', 'button');
+    element.closest('ul')?.setAttribute('role', 'group');
+    const name = nameOf(element);
+    if (name !== undefined) element.setAttribute('aria-label', name);
+  }
+  for (const element of document.querySelectorAll(scrolled)) element.tabIndex = 0;
+  openFirst();
+}
+
+/** Where the text is empty or a sign: the name of the icon, or of the tab that is closed. */
+function nameOf(element) {
+  const { parentElement } = element;
+  if (element.matches('.window-switcher__close')) {
+    return `Close ${parentElement.querySelector('.window-switcher__input')?.textContent.trim()}`;
+  }
+  if (element.querySelector('.lucide-eye-off') !== null) return undefined;
+  const icon = element.querySelector('[class*=lucide-]')?.getAttribute('class');
+  return icon?.match(/lucide-(\S+)/)?.[1].replaceAll('-', ' ');
+}
+
+/** Altair opens the last of the examples; the first visit begins with the first. */
+function openFirst() {
+  const [first] = document.querySelectorAll('.window-switcher__item');
+  if (first === undefined || localStorage.getItem(openedKey) !== null) return;
+  localStorage.setItem(openedKey, 'yes');
+  first.click();
+}
+
+document.addEventListener('keydown', (event) => {
+  if ((event.key === 'Enter' || event.key === ' ') && event.target.matches(pressed)) {
+    event.preventDefault();
+    event.target.click();
+  }
+});
+let isAsked = false;
+new MutationObserver(() => {
+  if (isAsked) return;
+  isAsked = true;
+  requestAnimationFrame(() => {
+    isAsked = false;
+    mend();
+  });
+}).observe(document.body, { childList: true, subtree: true });
