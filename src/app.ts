@@ -154,7 +154,8 @@ function createResponses(
   const responses = createResponseCache({ store, run, bytesMax });
   const toListResponse = createToListResponse(deps, keepsObjects ? 0 : readPageBytes);
   const toText = createRecordTexts(responseCacheBytesMax - bytesMax);
-  return { responses, records: createRecordResponses({ responses, toListResponse, toText }) };
+  const records = createRecordResponses({ responses, toListResponse, toText });
+  return { responses, toListResponse, records };
 }
 
 function listenTo(

@@ -75,19 +75,55 @@ function toFileName(given: string | undefined): string | undefined {
 
 /** The media type with which a stored file is served (Spec §4.4 rule 4). */
 export function mediaTypeOf(storedName: string): string {
-  const extension = storedName.split('.').slice(1).at(-1) ?? '';
-  return typeOfExtension.get(extension.toLowerCase()) ?? 'application/octet-stream';
+  return typeOfExtension.get(extensionOf(storedName)) ?? 'application/octet-stream';
 }
 
 /**
- * `Content-Disposition` for a download under the file's name (RFC 6266). Old clients get the name
+ * What browsers may show, because it runs nothing in a sandbox (R45). HTML and XML are not in it.
+ */
+const shownTypes: ReadonlyMap<string, string> = new Map([
+  ['png', 'image/png'],
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['gif', 'image/gif'],
+  ['webp', 'image/webp'],
+  ['avif', 'image/avif'],
+  ['ico', 'image/x-icon'],
+  ['bmp', 'image/bmp'],
+  ['svg', 'image/svg+xml'],
+  ['mp3', 'audio/mpeg'],
+  ['ogg', 'audio/ogg'],
+  ['oga', 'audio/ogg'],
+  ['wav', 'audio/wav'],
+  ['flac', 'audio/flac'],
+  ['m4a', 'audio/mp4'],
+  ['mp4', 'video/mp4'],
+  ['webm', 'video/webm'],
+  ['ogv', 'video/ogg'],
+  ['mov', 'video/quicktime'],
+  ['pdf', 'application/pdf'],
+  ['txt', 'text/plain'],
+]);
+
+/** The media type with which a stored file is shown (R45); undefined if it is only downloaded. */
+export function shownTypeOf(storedName: string): string | undefined {
+  return shownTypes.get(extensionOf(storedName));
+}
+
+/** In lower case; empty if the name has none. */
+function extensionOf(storedName: string): string {
+  return (storedName.split('.').slice(1).at(-1) ?? '').toLowerCase();
+}
+
+/**
+ * `Content-Disposition` with the file's name (RFC 6266). Old clients get the name
  * without special characters, because some of them decode `%` escapes in a quoted string.
  */
-export function toDisposition(storedName: string): string {
+export function toDisposition(storedName: string, kind: 'attachment' | 'inline'): string {
   const plain = storedName.replaceAll(/[^ -~]|["%\\]/g, '_');
   // RFC 8187 §3.2.1 leaves fewer characters unescaped than `encodeURIComponent` does.
   const escape = (character: string): string =>
     `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   const extended = encodeURIComponent(storedName).replaceAll(/['()*]/g, escape);
-  return `attachment; filename="${plain}"; filename*=UTF-8''${extended}`;
+  return `${kind}; filename="${plain}"; filename*=UTF-8''${extended}`;
 }

@@ -55,6 +55,7 @@ export function createArticleHandlers({ store, responses, records, config, run }
     );
   };
 
+  const created = records.created(route);
   return {
     list: (request) => records.list(request, route),
     find: records.find(route),
@@ -62,7 +63,7 @@ export function createArticleHandlers({ store, responses, records, config, run }
     create: async (request) => {
       const decode = (body: unknown) => decodeArticleDraft(body, bodyBytesMax);
       const { id } = await articles.save(await readJson(request, bodyBytesMax, decode));
-      return emptyResponse(201, ['Location', `/articles/${id}`]);
+      return created(request, id, `/articles/${id}`);
     },
 
     patchAll: async (request) => {

@@ -3,7 +3,7 @@
 import { toId } from '../domain/ids.ts';
 import { checkOwner } from '../domain/readers.ts';
 import { readJson } from '../http/json.ts';
-import { type Handler, type HttpRequest, jsonTextResponse } from '../http/message.ts';
+import type { Handler, HttpRequest } from '../http/message.ts';
 import { getFound, getId, getRecord, type RecordRoute } from '../records/record-responses.ts';
 import type { Comment } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
@@ -37,6 +37,8 @@ export function createCommentHandlers(deps: CommentDeps) {
     return comment;
   };
 
+  const created = records.created(commentRoute, '[]');
+
   return {
     list: (request) => {
       const id = getId(request, postRoute);
@@ -61,8 +63,7 @@ export function createCommentHandlers(deps: CommentDeps) {
       const body = readJson(request, config.bodyBytesMax, decodeContent);
       const { content } = await body.catch(refuse);
       const comment = getFound(await addComment(id, content), postRoute.noun);
-      const response = jsonTextResponse(201, '[]');
-      return { ...response, headers: [...response.headers, 'Location', `/comments/${comment.id}`] };
+      return created(request, comment.id, `/comments/${comment.id}`);
     },
     find: records.find(commentRoute),
     remove: (request) =>

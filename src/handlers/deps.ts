@@ -5,6 +5,7 @@ import type { Login } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { AddComment } from '../domain/comments.ts';
 import type { Log } from '../log.ts';
+import type { ToListResponse } from '../records/list-response.ts';
 import type { RecordResponses } from '../records/record-responses.ts';
 import type { ResponseCache } from '../records/response-cache.ts';
 import type { RunInTurn } from '../scheduler.ts';
@@ -16,7 +17,8 @@ export interface HandlerDeps extends Access {
   readonly store: Store;
   readonly records: RecordResponses;
   readonly responses: ResponseCache;
-  readonly uploads: Pick<Uploads, 'begin' | 'list' | 'open' | 'remove'>;
+  readonly toListResponse: ToListResponse;
+  readonly uploads: Pick<Uploads, 'begin' | 'list' | 'readPage' | 'open' | 'remove'>;
   readonly addComment: AddComment;
   readonly login: Login;
   readonly log: Log;

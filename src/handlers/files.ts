@@ -1,7 +1,13 @@
-/** Files over REST (Spec §4.4, R18, R19). */
+/** Files over REST (Spec §4.4, R18, R19, R45). */
 
 import { Readable } from 'node:stream';
-import { mediaTypeOf, type ReceivedFile, receiveFile, toDisposition } from '../domain/files.ts';
+import {
+  mediaTypeOf,
+  type ReceivedFile,
+  receiveFile,
+  shownTypeOf,
+  toDisposition,
+} from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
 import { checkConditions, toConditional } from '../http/etag.ts';
 import {
@@ -9,19 +15,36 @@ import {
   type Handler,
   type HttpResponse,
   type HttpRequest,
+  jsonTextResponse,
 } from '../http/message.ts';
 import type * as MultipartModule from '../http/multipart/read.ts';
 import { createBoundary, writeMultipart } from '../http/multipart/write.ts';
+import { prefersRepresentation, withPreferenceApplied } from '../http/prefer.ts';
 import { toByteRange } from '../http/range.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { StoredFile } from '../store/file-index.ts';
 import type { Snapshot } from '../store/files/uploads.ts';
 import type { HandlerDeps } from './deps.ts';
+import { tagOf, toFileJson } from './file-list.ts';
 
 /** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;
 /** And of each file in its list: the names, as long as they may be, and the size. */
 const listedFileBytes = 1_024;
+
+/**
+ * What a browser runs or loads for a file that it shows (R45): no script, form or plugin, nothing
+ * of this or another host, and in an origin of its own. An SVG keeps its styles and the pictures in
+ * it.
+ * Pages of any origin may embed it: no cookie protects a file.
+ */
+const shownHeaders: readonly string[] = [
+  [
+    'Content-Security-Policy',
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+  ],
+  ['Cross-Origin-Resource-Policy', 'cross-origin'],
+].flat();
 
 type FileDeps = Pick<HandlerDeps, 'uploads' | 'config' | 'log' | 'createUuid'>;
 
@@ -45,13 +68,25 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
       if (isSimple && received.length === 0) {
         throw invalidBody([{ pointer: '/part', message: 'is required' }]);
       }
-      await upload.commit(received.map((file) => file.written));
+      const onlyNew = request.header('if-none-match')?.trim() === '*';
+      const files = received.map((file) => file.written);
+      await upload.commit(files, { onlyNew });
       for (const { facts } of received) {
         log('info', 'file uploaded', { requestId: request.id, ...facts });
       }
-      return emptyResponse(200);
+      return toStoredResponse(request, files);
     } finally {
       await upload.close();
+    }
+  };
+
+  const respond = async (request: HttpRequest, present: Present): Promise<HttpResponse> => {
+    const snapshot = await uploads.open(request.params['name'] ?? '');
+    try {
+      return await toFileResponse(request, snapshot, present);
+    } finally {
+      // What is open can be read after it is removed.
+      void snapshot.release();
     }
   };
 
@@ -70,15 +105,8 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
         return { status: 200, headers, body, streamBytesMax };
       });
     },
-    find: async (request) => {
-      const snapshot = await uploads.open(request.params['name'] ?? '');
-      try {
-        return await toFileResponse(request, snapshot);
-      } finally {
-        // What is open can be read after it is removed.
-        void snapshot.release();
-      }
-    },
+    find: (request) => respond(request, toDownload),
+    show: (request) => respond(request, toShown),
     remove: async (request) => {
       const file = getOne(await uploads.list(request.params['name'] ?? ''));
       checkConditions(request, () => tagOf(file));
@@ -97,6 +125,15 @@ function isFile(partName: string): boolean {
   throw invalidBody([{ pointer: '', message: 'may hold the parts "name" and "part" only' }]);
 }
 
+/** What was stored, for a client that prefers it (R45). */
+function toStoredResponse(request: HttpRequest, files: readonly StoredFile[]): HttpResponse {
+  if (!prefersRepresentation(request)) return emptyResponse(200);
+  // Of two files with one name the later one is stored.
+  const stored = new Map(files.map((file) => [file.storedName, file])).values();
+  const body = `[${Array.from(stored, toFileJson).join()}]`;
+  return withPreferenceApplied(jsonTextResponse(200, body));
+}
+
 function getOne([file]: readonly StoredFile[]): StoredFile {
   if (file === undefined) throw new AppError('not_found', 'There is no file of this name.');
   return file;
@@ -106,19 +143,46 @@ function toStream(content: AsyncIterable<Buffer>): Readable {
   return Readable.from(content, { objectMode: false, highWaterMark: downloadBytesMax / 4 });
 }
 
+/** Headers of a response with a file: those that a 304 has too, and those of its content. */
+type Present = (storedName: string) => Readonly<Record<'shared' | 'ofContent', readonly string[]>>;
+
+const toContentHeaders = (type: string, disposition: string): readonly string[] => [
+  'Content-Type',
+  type,
+  'Content-Disposition',
+  disposition,
+];
+
+const toDownload: Present = (name) => {
+  const ofContent = toContentHeaders(mediaTypeOf(name), toDisposition(name, 'attachment'));
+  return { shared: [], ofContent };
+};
+
+const toShown: Present = (name) => {
+  const type = shownTypeOf(name);
+  const disposition = toDisposition(name, type === undefined ? 'attachment' : 'inline');
+  const full = type === 'text/plain' ? `${type}; charset=utf-8` : type;
+  const ofContent = toContentHeaders(full ?? 'application/octet-stream', disposition);
+  return { shared: shownHeaders, ofContent };
+};
+
 /** Responds with a file or a range of it (RFC 9110 §14), or 304 if the client has it (§13). */
-async function toFileResponse(request: HttpRequest, snapshot: Snapshot): Promise<HttpResponse> {
+async function toFileResponse(
+  request: HttpRequest,
+  snapshot: Snapshot,
+  present: Present,
+): Promise<HttpResponse> {
   const file = getOne(snapshot.files);
   const etag = tagOf(file);
-  const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes'];
+  const { shared, ofContent } = present(file.storedName);
+  const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes', ...shared];
   const conditional = toConditional({ ...emptyResponse(200, headers), etag }, request);
   if (conditional.status === 304) return emptyResponse(304, headers);
   const isGet = request.method === 'GET';
   const isAsked = isGet && (request.header('if-range') ?? etag) === etag;
   const range = isAsked ? toByteRange(request.header('range'), file.size) : undefined;
   const { start, end } = range ?? { start: 0, end: file.size };
-  headers.push('Content-Type', mediaTypeOf(file.storedName));
-  headers.push('Content-Disposition', toDisposition(file.storedName));
+  headers.push(...ofContent);
   if (range) headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
   // Opened before the head is sent. A response to HEAD has the headers of a stream.
   const content = isGet ? await snapshot.read(file, { start, end }) : Readable.from([]);
@@ -130,11 +194,6 @@ async function toFileResponse(request: HttpRequest, snapshot: Snapshot): Promise
     streamBytes: end - start,
     streamBytesMax: Math.min(downloadBytesMax, end - start),
   };
-}
-
-/** A file on disk never changes, so that its name can be its tag. */
-function tagOf(file: StoredFile): string {
-  return `"${file.temporaryName}"`;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { toId } from '../domain/ids.ts';
 import { checkOwner } from '../domain/readers.ts';
 import { readJson } from '../http/json.ts';
-import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
+import type { Handler, HttpRequest } from '../http/message.ts';
 import { listPosts, postStatuses } from '../records/list-query.ts';
 import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Post } from '../store/model.ts';
@@ -59,6 +59,8 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
       );
     };
 
+  const created = records.created(postRoute);
+
   return {
     list: (request) => records.list(request, postRoute),
     find: records.find(postRoute),
@@ -68,7 +70,7 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
       const { title, content } = await readJson(request, bodyBytesMax, decodePost);
       // Not spread: copying an object of this shape takes a twentieth of the request.
       const { id } = await posts.create({ title, content, authorId: author?.id ?? null });
-      return emptyResponse(201, ['Location', `/posts/${id}`]);
+      return created(request, id, `/posts/${id}`);
     },
     update: updateBy((request) => readJson(request, bodyBytesMax, decodePost)),
     patch: updateBy((request) => readMergePatch(request, bodyBytesMax, decodeChange)),

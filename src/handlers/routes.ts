@@ -6,6 +6,7 @@ import { createAccountHandlers } from './accounts.ts';
 import { createArticleHandlers } from './articles.ts';
 import { createCommentHandlers } from './comments.ts';
 import { createFileHandlers } from './files.ts';
+import { createFileList } from './file-list.ts';
 import type { GraphqlHandlers } from './graphql.ts';
 import type { createHealthHandlers } from './health.ts';
 import type { HandlerDeps } from './deps.ts';
@@ -75,6 +76,8 @@ export function createRoutes(deps: RouteDeps): readonly Route[] {
     // R12: `Location` of a new article points here.
     route('GET', '/articles/{id}', { handler: reading(articles.redirect) }),
     // Not in the specification (R35)
+    route('GET', '/files', { handler: reading(createFileList(deps)), ...json }),
+    route('GET', '/files/{name}', { handler: reading(files.show) }),
     route('GET', '/', { handler: createHome(() => routes, pages) }),
     ...(pages.openapi ? [route('GET', '/openapi.json', { handler: pages.openapi, ...json })] : []),
     ...pageRoutes('/docs', pages.reference),

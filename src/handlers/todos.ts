@@ -2,7 +2,7 @@
 
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
-import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
+import type { Handler, HttpRequest } from '../http/message.ts';
 import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Todo } from '../store/model.ts';
 import type { TodoMembers } from '../store/store.ts';
@@ -37,16 +37,17 @@ export function createTodoHandlers({ store, records, config }: TodoDeps) {
   const { bodyBytesMax, publicUrl } = config;
   const { todos } = store;
   const get = (request: HttpRequest): Promise<Todo> => getRecord(store, request, route);
+  const created = records.created(route);
   return {
     list: (request) => records.list(request, route),
     find: records.find(route),
 
     create: async (request) => {
       const { title, completed = false } = await readJson(request, bodyBytesMax, decodeTodo);
-      const todo = await todos.create({ title, completed });
+      const { id } = await todos.create({ title, completed });
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = publicUrl || `http://${request.host}`;
-      return emptyResponse(201, ['Location', `${base}/api/todos/${todo.id}`]);
+      return created(request, id, `${base}/api/todos/${id}`);
     },
     patch: async (request) => {
       await get(request);

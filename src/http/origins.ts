@@ -11,8 +11,10 @@ import { emptyResponse, type HttpResponse, type HttpRequest } from './message.ts
 export type Cors = NonNullable<ReturnType<typeof createCors>>;
 
 /** A page can read only these response headers and the CORS-safelisted ones. */
-const exposed =
-  'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range';
+const exposed = [
+  'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range',
+  'Preference-Applied',
+].join(', ');
 
 /** All methods, not those of the path: a page then gets a 404 or 405, not a failed preflight. */
 const preflightResponse = emptyResponse(

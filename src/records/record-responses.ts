@@ -2,7 +2,14 @@
 
 import { AppError } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
-import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
+import {
+  emptyResponse,
+  type Handler,
+  type HttpResponse,
+  type HttpRequest,
+  jsonTextResponse,
+} from '../http/message.ts';
+import { prefersRepresentation, withPreferenceApplied } from '../http/prefer.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { List, Page, Records, RecordText } from '../store/store.ts';
 import { type ListQuery, type PostFilter, toListQuery, toTarget } from './list-query.ts';
@@ -65,6 +72,22 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
       };
     },
     /**
+     * Returns what makes the response to a POST that has created a record, which has the content
+     * `plain`. If the client prefers it, the record is the content, as its `GET` gives it (R45).
+     */
+    created: <I extends Id, T>(route: RecordRoute<I, T>, plain?: string) => {
+      const base = plain === undefined ? emptyResponse(201) : jsonTextResponse(201, plain);
+      return (request: HttpRequest, id: Id, location: string): MaybePromise<HttpResponse> => {
+        if (!prefersRepresentation(request)) return toCreated(base, location);
+        const key = getFound(route.toId(String(id)), route.noun);
+        return orUndefined(async () => route.find(responses.read(), key)).then((record) => {
+          if (record === undefined) return toCreated(base, location);
+          const text = toJsonBody(route.toJson(record));
+          return withPreferenceApplied(toCreated(taggedResponse(text), location));
+        });
+      };
+    },
+    /**
      * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page
      * (RFC 8288). Fails with `invalid_parameter` if one of them is malformed.
      */
@@ -100,6 +123,20 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
     const next = toTarget(key, { author, status, limit: range.limit, after: last.id });
     const headers = [...response.headers, 'Link', `<${next}>; rel="next"`];
     return { ...response, headers };
+  }
+}
+
+function toCreated({ headers, body }: HttpResponse, location: string): HttpResponse {
+  return { status: 201, headers: [...headers, 'Location', location], body };
+}
+
+/** Undefined where the store does not answer: what has been stored is not called a failure. */
+async function orUndefined<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
   }
 }
 

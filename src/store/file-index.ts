@@ -16,6 +16,12 @@ export interface StoredFile {
   readonly size: number;
 }
 
+/** A stored file with its place in the order of the list. */
+export interface ListedFile extends StoredFile {
+  /** A positive integer, which no other file gets, also when this one is removed. */
+  readonly place: number;
+}
+
 /** What remains on disk of a file that was replaced. */
 export type ReplacedFile = Pick<StoredFile, 'temporaryName' | 'size'>;
 
@@ -24,7 +30,9 @@ export interface FileIndex {
    * Lists all files, or only the file of this name, in the order in which their names were first
    * stored: a replacement keeps the position (R2).
    */
-  list(storedName?: string): MaybePromise<readonly StoredFile[]>;
+  list(storedName?: string): MaybePromise<readonly ListedFile[]>;
+  /** Lists up to `limit` files after a place, in the same order. */
+  page(after: number, limit: number): MaybePromise<readonly ListedFile[]>;
   /**
    * Stores all files at one moment; each replaces the file of its name. The stored names differ.
    * Returns what was replaced, or that the same was done before (R40). Throws `storage_full` if
@@ -32,10 +40,16 @@ export interface FileIndex {
    */
   commit(
     files: readonly StoredFile[],
-    once?: Once,
+    options?: CommitOptions,
   ): MaybePromise<readonly ReplacedFile[] | Repeated>;
   /** Does nothing, also with the key, if the file is not listed. */
   remove(file: StoredFile, once?: Once): MaybePromise<Repeated | undefined>;
+}
+
+export interface CommitOptions {
+  readonly once?: Once | undefined;
+  /** Throws `precondition_failed`, and changes nothing, if one of the names is stored (R45). */
+  readonly onlyNew?: boolean;
 }
 
 /** An index in a database. After an error of `commit`, the files may be stored. */
@@ -59,25 +73,38 @@ export function tooManyFiles({ filesMax, bytesMax }: FileLimits): AppError {
   return new AppError('storage_full', `No more than ${bounds} can be stored.`);
 }
 
+export function nameIsStored(): AppError {
+  return new AppError('precondition_failed', 'A file of this name is stored already.');
+}
+
 /** The in-memory index of one run's files. */
 export function createRunIndex(limits: FileLimits, runOnce: RunOnce): FileIndex {
   // By stored name. A replacement keeps the position (R2), as a Map does.
-  const stored = new Map<string, StoredFile>();
-  let bytes = 0;
+  const stored = new Map<string, ListedFile>();
+  let [bytes, places] = [0, 0];
   return {
     list(storedName) {
       if (storedName === undefined) return [...stored.values()];
       const file = stored.get(storedName);
       return file === undefined ? [] : [file];
     },
-    commit: (files, once) =>
+    page(after, limit) {
+      const listed = [...stored.values()];
+      const start = listed.findIndex(({ place }) => place > after);
+      return start < 0 ? [] : listed.slice(start, start + limit);
+    },
+    commit: (files, { once, onlyNew = false } = {}) =>
       runOnce(once, () => {
         const replaced = files.flatMap(({ storedName }) => stored.get(storedName) ?? []);
+        if (onlyNew && replaced.length > 0) throw nameIsStored();
         const total = stored.size + files.length - replaced.length;
         const totalBytes = bytes + sizeOf(files) - sizeOf(replaced);
         if (total > limits.filesMax || totalBytes > limits.bytesMax) throw tooManyFiles(limits);
         bytes = totalBytes;
-        for (const file of files) stored.set(file.storedName, file);
+        for (const file of files) {
+          const place = stored.get(file.storedName)?.place ?? (places += 1);
+          stored.set(file.storedName, { ...file, place });
+        }
         return replaced;
       }),
     remove({ storedName, temporaryName, size }, once) {

@@ -33,7 +33,8 @@ function sharing(response: RawResponse): Record<string, string> {
 const shared = {
   'access-control-allow-origin': page,
   'access-control-expose-headers':
-    'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range',
+    'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range, ' +
+    'Preference-Applied',
   vary: 'Origin',
 };
 

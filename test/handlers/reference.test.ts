@@ -142,7 +142,10 @@ const faults: Readonly<Partial<Record<ErrorCode, (entry: Entry) => Change>>> = {
   not_acceptable: () => ({ headers: { Accept: 'application/x-none' } }),
   unsupported_media_type: () => ({ body: 'x', headers: { 'Content-Type': 'text/csv' } }),
   invalid_parameter: () => ({ query: 'limit=0' }),
-  precondition_failed: () => ({ headers: { 'If-Match': '"none"' } }),
+  precondition_failed: (entry) =>
+    isForm(entry)
+      ? { body: form({ part: file('x', 'part.txt') }), headers: { 'If-None-Match': '*' } }
+      : { headers: { 'If-Match': '"none"' } },
   content_too_large: (entry) => ({
     body: isForm(entry) ? form({ part: file(long, 'a') }) : JSON.stringify({ title: long }),
   }),
@@ -260,6 +263,10 @@ describe('what the API reference says', () => {
         const own = await tokenFor(entry);
         const response = await send(type === 'none' ? own : { ...own, type });
         assert.equal(response.status, Number(success), `${name} ${type}`);
+      }
+      if (operation.parameters?.some((each) => each.name === 'Prefer') === true) {
+        const preferred = await send({ headers: { Prefer: 'return=representation' } });
+        assert.equal(preferred.headers.get('preference-applied'), 'return=representation');
       }
       const missed = statuses.filter(
         (status) => !delivered.has(status) && !seenElsewhere.has(`${name} ${status}`),

@@ -78,6 +78,7 @@ async function askAll({ posts, comments, authors, todos, ...store }: Store): Pro
   await store.accounts.find('u1');
   const index = store.openFileIndex?.({ filesMax: 1e6, bytesMax: 1e9 });
   assert.equal((await index?.list('f1'))?.length, 1);
+  assert.equal((await index?.page(5, 2))?.length, 2);
   await change(store, { posts, comments, todos });
 }
 

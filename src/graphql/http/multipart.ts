@@ -43,7 +43,7 @@ export async function readOperations(
     const { facts, written } = await receiveFile(upload, { ...head, content }, createUuid);
     // A file can be used in several places: it is stored once.
     let stored: ReturnType<Upload['commit']> | undefined;
-    const store: UploadedFile['store'] = (once) => (stored ??= upload.commit([written], once));
+    const store: UploadedFile['store'] = (once) => (stored ??= upload.commit([written], { once }));
     files.set(name, new UploadedFile(facts, store));
   });
   const [operations, map] = [texts.get('operations'), texts.get('map')];

@@ -25,8 +25,15 @@ import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { OwnedBuffers } from '../../owned-buffers.ts';
 import { flushFolder } from '../flush.ts';
-import type { FileIndex, FileLimits, ReplacedFile, StoredFile } from '../file-index.ts';
-import type { Once, Repeated, Requests } from '../store.ts';
+import type {
+  CommitOptions,
+  FileIndex,
+  FileLimits,
+  ListedFile,
+  ReplacedFile,
+  StoredFile,
+} from '../file-index.ts';
+import { type Once, type Page, pageRecordsMax, type Repeated, type Requests } from '../store.ts';
 import {
   type ByteRange,
   type Content,
@@ -51,7 +58,7 @@ export interface Upload {
    * the same was done before (R40); `close()` removes these files then. Throws the errors of
    * `FileIndex.commit`.
    */
-  commit(files: readonly StoredFile[], once?: Once): Promise<Repeated | undefined>;
+  commit(files: readonly StoredFile[], options?: CommitOptions): Promise<Repeated | undefined>;
   /** Removes the files that were not committed. Never rejects. */
   close(): Promise<void>;
 }
@@ -87,6 +94,7 @@ const sweepMilliseconds = 600_000;
 /** Errors of a commit after which the files are not stored. */
 const notStored: readonly unknown[] = [
   'storage_full',
+  'precondition_failed',
   'idempotency_key_reused',
   'request_in_progress',
 ];
@@ -127,7 +135,7 @@ export class Uploads {
           return throwAppError(error);
         }
       },
-      commit: async (given, once) => {
+      commit: async (given, options) => {
         this.#checkOpen();
         if (performance.now() - beganAt > uploadMillisecondsMax) {
           throw new AppError('request_timeout', 'The upload took more than 12 hours.');
@@ -141,7 +149,7 @@ export class Uploads {
         };
         for (const { temporaryName } of files) uncommitted.delete(temporaryName);
         try {
-          const replaced = await index.commit(files, once);
+          const replaced = await index.commit(files, options);
           if ('isRepeated' in replaced) return (drop(), replaced);
           await this.#retire(replaced);
           return undefined;
@@ -161,9 +169,19 @@ export class Uploads {
    * Lists all stored files, or the one with this name. Throws `unavailable` if the index is in a
    * database that does not answer.
    */
-  list(storedName?: string): MaybePromise<readonly StoredFile[]> {
+  list(storedName?: string): MaybePromise<readonly ListedFile[]> {
     this.#checkOpen();
     return this.#options.index.list(storedName);
+  }
+
+  /** Lists the files after a place, in pages, which are not a snapshot. */
+  async readPage(after: number, limit = pageRecordsMax): Promise<Page<ListedFile>> {
+    this.#checkOpen();
+    // One more, to know whether there is a next page.
+    const found = await this.#options.index.page(after, limit + 1);
+    const records = found.slice(0, limit);
+    const last = found.length > limit ? records.at(-1) : undefined;
+    return { records, next: last && (() => this.readPage(last.place, limit)) };
   }
 
   /** As `list`; keeps these files on the disk until the caller releases the snapshot. */

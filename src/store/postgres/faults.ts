@@ -5,6 +5,7 @@
 
 import { AppError, codeOf, overloaded, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import { nameIsStored } from '../file-index.ts';
 
 /** The outage is over when no statement was refused for this long. */
 const calmMilliseconds = 1_000;
@@ -74,6 +75,7 @@ export function toStoreError(error: unknown): Error {
   }
   if (isBusyCode.test(code)) return isAboutKey(error) ? new KeyInUse() : busy();
   if (code === uniqueViolation && isAboutKey(error)) return new KeyTaken();
+  if (code === uniqueViolation && isAboutFile(error)) return nameIsStored();
   return new Error(`PostgreSQL refused a statement: ${toReason(error)} (${code})`);
 }
 
@@ -125,6 +127,11 @@ export function isAway(error: unknown): boolean {
 function isAboutKey(error: unknown): boolean {
   const { table = '', where = '' } = error as { readonly table?: string; readonly where?: string };
   return table === 'requests' || where.includes('relation "requests');
+}
+
+/** `store_new_files` says so of a name that is stored (R45). */
+function isAboutFile(error: unknown): boolean {
+  return (error as { readonly table?: string }).table === 'files';
 }
 
 export function isKeyTaken(error: unknown): boolean {

@@ -5,6 +5,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
+import { codeOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import {
   type DurableFileIndex,
@@ -16,6 +17,7 @@ import type {
   CheckOptions,
   DatabaseOptions,
   DatabaseStore,
+  Once,
   StartOptions,
   StoredAccounts,
 } from '../store.ts';
@@ -128,10 +130,11 @@ function createFileIndex(
   { sql: statements, pool, requests }: PostgresContext,
   limits: FileLimits,
 ): DurableFileIndex {
-  const text = 'SELECT inkwell.store_files($1::text::json, $2, $3)::text AS replaced';
   return {
     ...createFileStatements(statements),
-    async commit(files, once) {
+    async commit(files, { once, onlyNew = false } = {}) {
+      const name = onlyNew ? 'store_new_files' : 'store_files';
+      const text = `SELECT inkwell.${name}($1::text::json, $2, $3)::text AS replaced`;
       const entries = files.map(({ storedName, temporaryName, size }, at) => {
         return { at, stored_name: escapeText(storedName), disk_name: temporaryName, size };
       });
@@ -143,9 +146,16 @@ function createFileIndex(
       };
       // Without a result nothing was stored, and no key.
       const keyedText = `SELECT * FROM (${text}) AS stored WHERE replaced IS NOT NULL`;
-      const stored = await (once
-        ? requests.run(once, () => store(withKey({ text: keyedText, values }, once)))
-        : store({ text, values }));
+      const storeOnce = (by: Once) =>
+        requests
+          .run(by, () => store(withKey({ text: keyedText, values }, by)))
+          // Under the same key, the names that are stored may be those of the first.
+          .catch(async (error: unknown) => {
+            const first = codeOf(error) === 'precondition_failed' && (await requests.find(by));
+            if (first === false || first === undefined) throw error;
+            return first;
+          });
+      const stored = await (once ? storeOnce(once) : store({ text, values }));
       if (stored === undefined) throw tooManyFiles(limits);
       return stored;
     },

@@ -133,6 +133,20 @@ const steps: readonly string[] = [
     result text NOT NULL,
     made timestamptz NOT NULL DEFAULT now()
   );`,
+  // Fails if one of the names is stored (R45); `toStoreError` knows it by the table.
+  `CREATE OR REPLACE FUNCTION
+    inkwell.store_new_files(given json, files_max bigint, bytes_max bigint)
+  RETURNS json LANGUAGE plpgsql AS $function$
+  BEGIN
+    PERFORM pg_advisory_xact_lock(${filesLock});
+    IF EXISTS (
+      SELECT FROM inkwell.files JOIN json_to_recordset(given) AS sent (stored_name text)
+        USING (stored_name)
+    ) THEN
+      RAISE unique_violation USING TABLE = 'files';
+    END IF;
+    RETURN inkwell.store_files(given, files_max, bytes_max);
+  END $function$;`,
 ];
 
 /** Time limit for a migration, which includes waiting for other nodes. */

@@ -124,9 +124,9 @@ export function createStoredAccounts(sql: Sql, add: StoredAccounts['add']): Stor
 /** The lists of the index of files; `seq` orders by the first storage (R2). */
 export function createFileList(
   sql: Pick<Sql, 'schema' | 'read' | 'write'>,
-): Pick<DurableFileIndex, 'list' | 'folderId'> {
+): Pick<DurableFileIndex, 'list' | 'page' | 'folderId'> {
   const { schema } = sql;
-  const list = `SELECT stored_name, disk_name, size FROM ${schema}files`;
+  const list = `SELECT seq, stored_name, disk_name, size FROM ${schema}files`;
   return {
     list: (storedName) =>
       andThen(
@@ -134,6 +134,10 @@ export function createFileList(
           ? sql.read(`${list} ORDER BY seq`, [])
           : sql.read(`${list} WHERE stored_name = $1`, [escapeText(storedName)]),
         (rows) => rows.map(toFile),
+      ),
+    page: (after, limit) =>
+      andThen(sql.read(`${list} WHERE seq > $1 ORDER BY seq LIMIT $2`, [after, limit]), (rows) =>
+        rows.map(toFile),
       ),
     async folderId(claimed) {
       const text = `INSERT INTO ${schema}upload_folder (id) VALUES ($1) ON CONFLICT DO NOTHING`;

@@ -6,7 +6,7 @@
 import { kinds, type RecordOf } from '../shared.ts';
 import type { InitialData } from '../store.ts';
 import type { Account, Author, Post } from '../model.ts';
-import type { StoredFile } from '../file-index.ts';
+import type { ListedFile } from '../file-index.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Value = string | number | boolean | null;
@@ -115,11 +115,12 @@ export const toRecord: { readonly [N in Table]: (cells: Cells) => RecordOf[N] } 
   articles: ([id, json]) => ({ id: Number(id), json }),
 };
 
-export function toFile(row: Row): StoredFile {
+export function toFile(row: Row): ListedFile {
   return {
     storedName: toText(row['stored_name']),
     temporaryName: String(row['disk_name']),
     size: Number(row['size']),
+    place: Number(row['seq']),
   };
 }
 

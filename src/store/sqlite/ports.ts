@@ -1,7 +1,13 @@
 /** What SQLite does in its own way: comments, articles, and the index of stored files. */
 
 import { toComments, withId } from '../shared.ts';
-import { type DurableFileIndex, type FileLimits, sizeOf, tooManyFiles } from '../file-index.ts';
+import {
+  type DurableFileIndex,
+  type FileLimits,
+  nameIsStored,
+  sizeOf,
+  tooManyFiles,
+} from '../file-index.ts';
 import type { Article, Comment } from '../model.ts';
 import { createFileStatements, createTable } from '../sql/ports.ts';
 import { escapeText, toFile, toRecord, toRow } from '../sql/rows.ts';
@@ -97,17 +103,18 @@ export function createFileIndex(
   const { sql } = context;
   const inTransaction = createWrite(context);
   const total = 'SELECT count(*) AS n, coalesce(sum(size), 0) AS bytes FROM files';
-  const find = 'SELECT stored_name, disk_name, size FROM files WHERE stored_name = $1';
+  const find = 'SELECT seq, stored_name, disk_name, size FROM files WHERE stored_name = $1';
   // Older builds need the column `change`.
   const save = `INSERT INTO files (stored_name, disk_name, size, change) VALUES ($1, $2, $3, 0)
     ON CONFLICT (stored_name) DO UPDATE SET disk_name = excluded.disk_name, size = excluded.size`;
   return {
     ...createFileStatements(sql),
-    commit: (files, once) =>
+    commit: (files, { once, onlyNew = false } = {}) =>
       inTransaction(once, () => {
         const replaced = files.flatMap(({ storedName }) =>
           sql.read(find, [escapeText(storedName)]).map(toFile),
         );
+        if (onlyNew && replaced.length > 0) throw nameIsStored();
         const [stored] = sql.read(total, []);
         const count = Number(stored?.['n']) + files.length - replaced.length;
         const bytes = Number(stored?.['bytes']) + sizeOf(files) - sizeOf(replaced);

@@ -1,0 +1,128 @@
+/** `Prefer: return=representation` on what stores something (R45). */
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { file, form, refusal } from '../support/files.js';
+import { startServer, type TestServer } from '../support/server.js';
+import { stores } from '../support/stores.js';
+
+const prefer = { Prefer: 'respond-async, Return="representation"' };
+
+const upload = (
+  [server, path]: readonly [TestServer, 'list' | 'simple'],
+  parts: Readonly<Record<string, File | string>>,
+  headers: Readonly<Record<string, string>> = prefer,
+): Promise<Response> =>
+  server.fetch(`/api/multiparts/${path}`, { method: 'POST', body: form(parts), headers });
+
+/** Requests that create a record, by the path on which each is read. */
+const creations = (post: string): readonly (readonly [path: string, body: object])[] => [
+  ['/posts', { title: 'A "title"', content: 'text' }],
+  [`/posts/${post}/comments`, { content: 'A comment.' }],
+  ['/api/todos', { title: 'To do', completed: true }],
+  ['/api/articles', { title: 'An article', tags: ['a'], other: { x: 1 } }],
+  ['/api/articles', { title: 'With an id', id: 77 }],
+];
+
+for (const { name, skip, newUrl } of stores) {
+  suite(`a POST that creates, ${name}`, { skip }, () => {
+    test('gives the record as its GET does, if the client prefers that', async (t) => {
+      const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
+      const [first] = (await (await server.fetch('/posts')).json()) as readonly { id: string }[];
+      for (const [path, body] of creations(first?.id ?? '')) {
+        const send = (headers: Readonly<Record<string, string>>): Promise<Response> => {
+          const init = { method: 'POST', body: JSON.stringify(body) };
+          const type = { 'Content-Type': 'application/json' };
+          return server.fetch(path, { ...init, headers: { ...type, ...headers } });
+        };
+        const made = await send({ ...prefer, 'If-None-Match': '*' });
+        assert.equal(made.status, 201, path);
+        assert.equal(made.headers.get('preference-applied'), 'return=representation');
+        assert.equal(made.headers.get('vary'), 'Prefer');
+        const location = made.headers.get('location') ?? assert.fail();
+        // That of a todo is absolute (R12).
+        const found = await server.fetch(location.replace(server.url, ''));
+        assert.equal(found.status, 200);
+        for (const header of ['content-type', 'etag']) {
+          assert.equal(made.headers.get(header), found.headers.get(header), `${path} ${header}`);
+        }
+        assert.equal(await made.text(), await found.text());
+        for (const other of [{}, { Prefer: 'return=minimal' }, { Prefer: 'handling=lenient' }]) {
+          const plain = await send(other);
+          assert.equal(plain.status, 201);
+          assert.equal(await plain.text(), path.endsWith('comments') ? '[]' : '');
+          for (const header of ['preference-applied', 'vary', 'etag']) {
+            assert.equal(plain.headers.get(header), null, `${path} ${header}`);
+          }
+        }
+      }
+    });
+  });
+}
+
+test('what is refused is refused with the preference too', async (t) => {
+  const server = await startServer(t);
+  const headers = { ...prefer, 'Content-Type': 'application/json' };
+  for (const path of ['/posts', '/api/todos', '/api/articles']) {
+    const refused = await server.fetch(path, { method: 'POST', body: '{}', headers });
+    assert.deepEqual(await refusal(refused), [422, 'invalid_body']);
+    assert.equal(refused.headers.get('preference-applied'), null);
+  }
+});
+
+suite('an upload', () => {
+  test('answers with what was stored as GET /files describes it', async (t) => {
+    const server = await startServer(t);
+    const plain = await upload([server, 'list'], { z: file('old', 'c.txt') }, {});
+    assert.deepEqual([plain.status, await plain.text()], [200, '']);
+    assert.equal(plain.headers.get('preference-applied'), null);
+    assert.equal(plain.headers.get('vary'), null);
+    const several = await upload([server, 'list'], {
+      a: file('<svg/>', 'a.svg'),
+      b: 'a text without a name',
+      c: file('new', 'c.txt'),
+      d: file('later', 'a.svg'),
+    });
+    assert.equal(several.status, 200);
+    assert.equal(several.headers.get('content-type'), 'application/json; charset=utf-8');
+    assert.equal(several.headers.get('preference-applied'), 'return=representation');
+    assert.equal(several.headers.get('vary'), 'Prefer');
+    const given = (await several.json()) as readonly { name: string; size: number }[];
+    assert.deepEqual([given[0]?.name, given[0]?.size, given.length], ['a.svg', 5, 3]);
+    // This is how the name of a part without one is learned.
+    assert.match(given[1]?.name ?? '', /^[\da-f-]{36}\.txt$/);
+    const listed = (await (await server.fetch('/files')).json()) as readonly { name: string }[];
+    const byName = (one: { name: string }, other: { name: string }): number =>
+      one.name < other.name ? -1 : 1;
+    assert.deepEqual(given.toSorted(byName), listed.toSorted(byName));
+    const one = await upload([server, 'simple'], { part: file('1', 'one.png'), name: 'x' });
+    const [entry] = (await one.json()) as readonly { name: string; type: string }[];
+    assert.deepEqual([entry?.name, entry?.type], ['one.png', 'image/png']);
+  });
+
+  test('that is refused says so, and any other If-None-Match is not looked at', async (t) => {
+    const server = await startServer(t);
+    const part = { part: file('1', 'a') };
+    const isNew = { ...prefer, 'If-None-Match': ' * ' };
+    assert.equal((await upload([server, 'simple'], part, isNew)).status, 200);
+    const refused = await upload([server, 'simple'], part, isNew);
+    assert.equal(refused.headers.get('preference-applied'), null);
+    assert.deepEqual(await refusal(refused), [412, 'precondition_failed']);
+    const other = await upload([server, 'simple'], part, { 'If-None-Match': '"x"' });
+    assert.equal(other.status, 200);
+  });
+});
+
+test('a page of an allowed origin may send both headers, and sees what was applied', async (t) => {
+  const origin = 'https://app.example';
+  const server = await startServer(t, { env: { ALLOWED_ORIGINS: origin } });
+  const preflight = await server.fetch('/api/multiparts/list', {
+    method: 'OPTIONS',
+    headers: { Origin: origin, 'Access-Control-Request-Method': 'POST' },
+  });
+  // Without credentials, the wildcard stands for every header but one.
+  assert.match(preflight.headers.get('access-control-allow-headers') ?? '', /^\*/);
+  const sent = await upload([server, 'list'], { a: file('1', 'a') }, { ...prefer, Origin: origin });
+  assert.match(sent.headers.get('access-control-expose-headers') ?? '', /\bPreference-Applied\b/);
+  assert.equal(sent.headers.get('vary'), 'Origin, Prefer');
+});

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { prefersRepresentation } from '../../dist/http/prefer.js';
+
+const prefers = (value: string | undefined): boolean =>
+  prefersRepresentation({ header: (name) => (name === 'prefer' ? value : undefined) });
+
+test('a client prefers a representation by the preference return (RFC 7240)', () => {
+  for (const value of [
+    'return=representation',
+    'RETURN = "representation"',
+    'Return="repre\\sentation"; foo="a, b"',
+    'respond-async, wait=10,return=representation',
+    'a="return=minimal, \\", b", return=representation;x=y',
+    ', ,\t return=representation ,',
+    'handling=lenient;return=minimal, return=representation',
+    'return=representation, return=minimal',
+    'bad=, =worse, return=representation',
+  ]) {
+    assert.equal(prefers(value), true, value);
+  }
+});
+
+test('nothing else is that preference, and the first one counts', () => {
+  for (const value of [
+    undefined,
+    '',
+    'return',
+    'return=',
+    'return=""',
+    'return=minimal',
+    'return=minimal, return=representation',
+    'return=Representation',
+    'return=representations',
+    'returns=representation',
+    'a="return=representation"',
+    'a="x, return=representation',
+    'a;return=representation',
+    'return=representation x',
+    'return=repre sentation',
+    '"return"=representation',
+  ]) {
+    assert.equal(prefers(value), false, value);
+  }
+});
+
+test('a long header takes a short time', () => {
+  // What a pattern that backtracks would take minutes for.
+  for (const text of ['"', '"\\', '\\"', ',"', ' ', 'a=" ']) {
+    assert.equal(prefers(text.repeat(8_000)), false);
+  }
+});

@@ -1,0 +1,88 @@
+/** Pages of stored files, and names that are stored only once (R45), whatever keeps the index. */
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Uploads } from '../../dist/store/files/uploads.js';
+import type { Once } from '../../dist/store/once.js';
+import { withCode } from '../support/errors.js';
+import { pluck, times } from '../support/lists.js';
+import { bytes, readAll, store } from '../support/uploads.js';
+import { uploadPlaces } from './upload-places.js';
+
+for (const { name, skip, open } of uploadPlaces) {
+  describe(`the list of uploads ${name}`, { skip }, () => {
+    it('lists in pages by places, which outlive their files', async (t) => {
+      const { nodes } = await open(t, { nodes: 2 });
+      const [one = assert.fail(), other = one] = nodes;
+      await store(one, { a: '', b: '', c: '', d: '' });
+      const first = await other.readPage(0, 2);
+      assert.deepEqual(pluck(first.records, 'storedName'), ['a', 'b']);
+      await one.remove(first.records[1] ?? assert.fail());
+      await store(other, { e: '', b: '', c: 'replaced' });
+      const names = [];
+      for (let page = await first.next?.(); page !== undefined; page = await page.next?.()) {
+        names.push(pluck(page.records, 'storedName'));
+      }
+      assert.deepEqual(names, [
+        ['c', 'd'],
+        ['e', 'b'],
+      ]);
+    });
+
+    it('says of a repetition under a key that it was done, not that its names are stored', async (t) => {
+      const { nodes } = await open(t, { nodes: 2 });
+      const [one = assert.fail(), other = one] = nodes;
+      const once = { key: 'k'.repeat(22), print: 'p'.repeat(22) };
+      const send = async (node: Uploads, text: string, by?: Once) => {
+        const upload = node.begin();
+        const files = [await upload.write('a', bytes(text))];
+        const options = { onlyNew: true, once: by };
+        try {
+          return await upload.commit(files, options);
+        } finally {
+          await upload.close();
+        }
+      };
+      const both = await Promise.all([send(one, '1', once), send(other, '2', once)]);
+      assert.equal(both.filter((done) => done?.isRepeated).length, 1);
+      assert.equal((await send(other, '3', once))?.isRepeated, true);
+      const [[, first] = ['', '']] = await readAll(one);
+      assert.equal(first, both[0] === undefined ? '1' : '2');
+      await assert.rejects(send(one, '4'), withCode('precondition_failed'));
+      const unused = { ...once, key: 'u'.repeat(22) };
+      await assert.rejects(send(one, '5', unused), withCode('precondition_failed'));
+      await one.remove((await one.list('a'))[0] ?? assert.fail());
+      assert.equal(await send(one, '6', unused), undefined);
+    });
+
+    it('stores only new names where that is asked, once over all nodes', async (t) => {
+      const { nodes, list } = await open(t, { nodes: 2 });
+      const [one = assert.fail(), other = one] = nodes;
+      const ready = await Promise.all(
+        times(8).map(async (at) => {
+          const upload = (at % 2 ? one : other).begin();
+          const files = [
+            await upload.write('a', bytes(`${at}`)),
+            await upload.write(`${at}`, bytes()),
+          ];
+          return { upload, files };
+        }),
+      );
+      const commits = ready.map(({ upload, files }) => upload.commit(files, { onlyNew: true }));
+      const outcomes = await Promise.allSettled(commits);
+      for (const { upload } of ready) await upload.close();
+      const won = outcomes.findIndex(({ status }) => status === 'fulfilled');
+      for (const [at, outcome] of outcomes.entries()) {
+        if (outcome.status === 'rejected')
+          assert.ok(withCode('precondition_failed')(outcome.reason));
+        else assert.equal(at, won);
+      }
+      const expected = [
+        ['a', `${won}`],
+        [`${won}`, ''],
+      ];
+      for (const each of [one, other]) assert.deepEqual(await readAll(each), expected);
+      assert.equal((await list()).length, 2);
+    });
+  });
+}
