@@ -39,9 +39,7 @@ for (const { name, skip, newUrl } of durableStores) {
       const { records, directory } = await openPlace(t);
       const steps: string[] = [];
       const wrap = (index: DurableFileIndex): DurableFileIndex => ({
-        list: (storedName) => index.list(storedName),
-        remove: (file) => index.remove(file),
-        folderId: (claimed) => index.folderId(claimed),
+        ...index,
         commit: (files) => {
           steps.push(...faults.synced, 'listed');
           return index.commit(files);
