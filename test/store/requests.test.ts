@@ -85,7 +85,7 @@ for (const place of durableStores) {
       assert.equal(await store.posts.update(id, { title: 'b' }, { once: change }), true);
       const files = [{ storedName: 'a', temporaryName: 'b', size: 1 }];
       const limits = { filesMax: 10, bytesMax: 10 };
-      assert.deepEqual(await store.openFileIndex?.(limits).commit(files, commit), []);
+      assert.deepEqual(await store.openFileIndex?.(limits).commit(files, { once: commit }), []);
       await store.close();
 
       const next = await openOn(t, url);
@@ -94,8 +94,11 @@ for (const place of durableStores) {
       assert.equal(typeof changed, 'object');
       const index = next.openFileIndex?.(limits);
       const other = [{ storedName: 'a', temporaryName: 'c', size: 1 }];
-      assert.ok('isRepeated' in Object(await index?.commit(other, commit)));
-      await assert.rejects(async () => index?.commit(other, { ...commit, print: 'b' }), isReused);
+      assert.ok('isRepeated' in Object(await index?.commit(other, { once: commit })));
+      await assert.rejects(
+        async () => index?.commit(other, { once: { ...commit, print: 'b' } }),
+        isReused,
+      );
       assert.deepEqual(await index?.list(), files);
     });
 
@@ -104,10 +107,10 @@ for (const place of durableStores) {
       const index = store.openFileIndex?.({ filesMax: 1, bytesMax: 10 });
       const [once, removal] = times(2).map(newOnce) as [Once, Once];
       const file = { storedName: 'a', temporaryName: 'a', size: 11 };
-      await assert.rejects(async () => index?.commit([file], once), { code: 'storage_full' });
+      await assert.rejects(async () => index?.commit([file], { once }), { code: 'storage_full' });
       assert.equal(await index?.remove(file, removal), undefined);
       assert.equal(await count(), 0);
-      assert.deepEqual(await index?.commit([{ ...file, size: 1 }], once), []);
+      assert.deepEqual(await index?.commit([{ ...file, size: 1 }], { once }), []);
       assert.equal(await index?.remove(file, removal), undefined);
       assert.equal(typeof (await index?.remove(file, removal)), 'object');
       assert.equal(await count(), 2);
