@@ -115,6 +115,31 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
     assert.deepEqual(await read(warm, 40), words);
   });
 
+  test('many clients that come back at once share statements', async (t) => {
+    const env = { STORE_URL: await onPostgres.newUrl(t), ADMIN_PORT: '0' };
+    const server = await startServer(t, { env });
+    const a = await post(server);
+    const ids: string[] = [];
+    for (const at of times(10)) ids.push(await comment(server, a, `${at}`));
+    await Promise.all(times(150).map((at) => comment(server, a, `more ${at}`)));
+    const countReads = async (): Promise<number> => {
+      const text = await (await fetch(`${server.adminUrl}/metrics`)).text();
+      const name = 'inkwell_store_statement_duration_seconds_count{kind="read"} ';
+      return Number.parseInt(text.split(name)[1] ?? '', 10);
+    };
+    const before = await countReads();
+    const heard = await Promise.all(
+      times(200).map(async (at) => {
+        const next = await overEvents(t, server.port, after(ids[at % 10]));
+        return read(next, 159 - (at % 10));
+      }),
+    );
+    // Each has looked for a comment and read two pages: 600 statements, if each were one.
+    const reads = (await countReads()) - before;
+    assert.ok(reads < 400, `${reads} statements`);
+    for (const [at, words] of heard.entries()) assert.deepEqual(words, heard[0]?.slice(at % 10));
+  });
+
   test('a comment whose transaction is in progress comes before those behind it', async (t) => {
     const url = await onPostgres.newUrl(t);
     const server = await startServer(t, { env: { STORE_URL: url } });

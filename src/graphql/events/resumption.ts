@@ -74,7 +74,7 @@ interface ResumedGroup {
   leave(subscriber: Subscriber): void;
 }
 
-/** Comments of a page. */
+/** Comments of a page at most. */
 const pageLimit = 100;
 /** Sent before the client has taken it: less than any client may have queued (`subscriber.ts`). */
 const sentBytesMax = 32_768;
@@ -94,6 +94,8 @@ export class Resumption implements Subscriber {
   /** Undefined while events are not held. */
   #held: SharedEvent[] | undefined;
   #heldBytes = 0;
+  /** Comments of the next page. */
+  #limit = pageLimit;
   #isLive = false;
 
   constructor({ subscriber, resume, group }: Resumed, deps: ResumptionDeps) {
@@ -175,20 +177,27 @@ export class Resumption implements Subscriber {
       this.#held = [];
       this.#heldBytes = 0;
     };
-    const range = { postId: this.#resume.postId, limit: pageLimit, onCut };
+    const range = { postId: this.#resume.postId, limit: this.#limit, onCut };
     const { found, isLast } = await scheduler.run(() => store.comments.after(from, range));
-    let [sent, place] = [0, from];
-    for (const { comment, place: next } of found) {
-      if (sent >= sentBytesMax || !this.#group.subscribers.has(this))
-        return { place, isAll: false };
-      await this.#group.execute(toJson, comment, (json) => {
-        const facts = { id: comment.id, position: 0, isSameIteration: true };
-        const isSent = this.#subscriber.next(new SharedEvent(json, pool, facts));
-        if (!isSent) metrics?.subscriberDropped('slow_consumer');
-        sent += json.length;
-      });
-      place = next;
+    const reservation = pool.open();
+    reservation.set(found.reduce((sum, { comment }) => sum + 2 * comment.content.length, 0));
+    let [sent, count] = [0, 0];
+    try {
+      for (const { comment } of found) {
+        if (sent >= sentBytesMax || !this.#group.subscribers.has(this)) break;
+        await this.#group.execute(toJson, comment, (json) => {
+          const facts = { id: comment.id, position: 0, isSameIteration: true };
+          const isSent = this.#subscriber.next(new SharedEvent(json, pool, facts));
+          if (!isSent) metrics?.subscriberDropped('slow_consumer');
+          sent += json.length;
+        });
+        count += 1;
+      }
+    } finally {
+      reservation.release();
     }
-    return { place, isAll: isLast };
+    // Of long comments, few are sent: the next page need not have many more.
+    this.#limit = Math.min(pageLimit, 2 * Math.max(1, count));
+    return { place: found[count - 1]?.place ?? from, isAll: isLast && count === found.length };
   }
 }
