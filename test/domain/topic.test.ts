@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTopic } from '../../dist/domain/comments.js';
+import { createComments, createTopic } from '../../dist/domain/comments.js';
+import type { Store } from '../../dist/store/store.js';
 import { unweighed } from '../support/topic.js';
 
 test('a subscriber that names what it wants gets that and no other value', async () => {
@@ -40,6 +41,18 @@ test('a subscriber whose queue is full is dropped with one error; the others los
   assert.equal((await slow.next()).done, true);
   topic.publish(4);
   assert.equal((await quick.next()).value, 4);
+});
+
+test('at most 4,096 comments wait for one subscriber', async () => {
+  const comments = { add: () => undefined } as unknown as Store['comments']; // not used here
+  const { commentAdded } = createComments({ comments }, 1_000_000_000);
+  const [slow, full] = [commentAdded.subscribe(), commentAdded.subscribe()];
+  const comment = { id: '1', content: '', createdAt: '', postId: '1' };
+  for (let count = 0; count < 4_096; count += 1) commentAdded.publish(comment);
+  assert.equal((await slow.next()).value, comment);
+  commentAdded.publish(comment);
+  assert.equal((await slow.next()).value, comment);
+  await assert.rejects(async () => full.next(), { code: 'overloaded' });
 });
 
 test('values that wait are bounded in bytes too; one may wait however long it is', async () => {

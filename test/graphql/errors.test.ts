@@ -22,6 +22,18 @@ test('a document that cannot be parsed is told with its place', async () => {
   });
 });
 
+test('a message has at most 300 characters, whatever of the document it repeats', async () => {
+  for (const [length, ending] of [
+    [100, '".'],
+    [5_000, 'x…'],
+  ] as const) {
+    const { errors = [] } = await startGraphql().run(`{ ${'x'.repeat(length)} }`);
+    const message = errors[0]?.message ?? '';
+    assert.ok(message.length <= 301, `${message.length}`);
+    assert.ok(message.endsWith(ending), message);
+  }
+});
+
 const create = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
 
 /** By the code of each error, documents with their variables. */

@@ -168,6 +168,18 @@ test('of the variables of a subscription only those that it declares are kept', 
   assert.deepEqual(prepared.variables, { x: true });
 });
 
+test('values of variables count 64 bytes each, for up to a thousand of them', async (t) => {
+  const client = await connectByHand(startEndpoint(t), { protocols: ['graphql-ws'] });
+  // 1,024 bytes for an operation, two for each character, and the values: a 15th of a mebibyte.
+  const payload = { query: '{ __typename }', variables: {} };
+  for (let id = 0; id < 16; id += 1) {
+    const text = JSON.stringify({ id: `${id}`, type: 'start', payload });
+    client.sendText(text.padEnd(2_000));
+  }
+  // The first that is refused; the others wait for the acknowledgement.
+  assert.deepEqual(await client.next().then(({ id, type }) => [id, type]), ['15', 'error']);
+});
+
 test('a long result is counted until it is read, and given back', async (t) => {
   const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '67108864' } });
   const client = await connectReady(endpoint.port);

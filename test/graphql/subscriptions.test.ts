@@ -256,3 +256,19 @@ test('of a long postId nothing is kept, so that a socket holds little, however m
   assert.equal(type, 'next');
   await client.close();
 });
+
+test('1,000 different subscriptions are open at most; who joins one of them is no further one', async (t) => {
+  const endpoint = await startEndpoint(t);
+  const toQuery = (at: number): string => `subscription { a${at}: commentAdded { id } }`;
+  for (let socket = 0; socket < 10; socket += 1) {
+    const client = await connectReady(endpoint.port);
+    for (let at = 0; at < 100; at += 1) client.send(subscribe(`${at}`, toQuery(socket * 100 + at)));
+  }
+  await until('1,000 groups', () => endpoint.subscriptions.count().groups === 1_000);
+  const last = await connectReady(endpoint.port);
+  const refusal = await last.ask(subscribe('new', toQuery(1_000)));
+  assert.deepEqual([refusal.type, refusal.id], ['error', 'new']);
+  last.send(subscribe('old', toQuery(999)));
+  await until('one more', () => endpoint.subscriptions.count().subscribers === 1_001);
+  assert.equal(endpoint.subscriptions.count().groups, 1_000);
+});

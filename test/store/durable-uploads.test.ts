@@ -53,6 +53,24 @@ for (const { name, skip, newUrl } of durableStores) {
       assert.deepEqual(steps.slice(1), [folder, 'listed']);
     });
 
+    it('keeps what was replaced, and what nobody lists, for a day', async (t) => {
+      const { records, directory } = await openPlace(t);
+      const { uploads } = await openDurable(records, t, { directory });
+      await store(uploads, { a: '1' });
+      await ageAll(directory);
+      // Readers of other nodes may have begun just now.
+      await store(uploads, { a: 'one' });
+      await writeFile(join(directory, 'inkwell-files', 'stray.upload'), 'x');
+      await uploads.sweep();
+      assert.equal((await listDurable(directory)).length, 3);
+      await ageAll(directory, 24 * 60 - 1);
+      await uploads.sweep();
+      assert.equal((await listDurable(directory)).length, 3);
+      await ageAll(directory);
+      await uploads.sweep();
+      assert.equal((await listDurable(directory)).length, 1);
+    });
+
     it('refuses to list what took longer than 12 hours', async (t) => {
       const { records, directory } = await openPlace(t);
       const { uploads } = await openDurable(records, t, { directory });

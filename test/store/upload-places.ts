@@ -65,10 +65,11 @@ export async function listDurable(directory: string): Promise<string[]> {
   return (await readdir(join(directory, 'inkwell-files'))).filter((name) => name !== 'id');
 }
 
-/** As if every file were older than a day. */
-export async function ageAll(directory: string): Promise<void> {
+/** As if every file were so old; by default a minute older than a day. */
+export async function ageAll(directory: string, minutes = 24 * 60 + 1): Promise<void> {
+  const seconds = Date.now() / 1_000 - minutes * 60;
   for (const name of await listDurable(directory)) {
-    await utimes(join(directory, 'inkwell-files', name), 1_000, 1_000);
+    await utimes(join(directory, 'inkwell-files', name), seconds, seconds);
   }
 }
 
