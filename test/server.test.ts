@@ -5,6 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { newSpaceBytes } from '../dist/memory-plan.js';
 import { runProgram as run } from './support/program.js';
+import { testAtLength } from './support/long.js';
 import { connectRaw, get } from './support/raw-client.js';
 import { assertWithin } from './support/pace.js';
 import { until } from './support/until.js';
@@ -152,6 +153,22 @@ describe('whatever happens', { concurrency: true }, () => {
     await client.ended();
     assert.equal((await server.ended()).code, 0);
     assert.equal(server.errors(), '');
+  });
+
+  testAtLength('a stop waits 6 s for a request that is still coming', async (t) => {
+    const server = await run(t);
+    const { port } = await server.listening();
+    const client = await connectRaw(t, port);
+    const type = 'Content-Type: application/json';
+    client.send(['POST /posts HTTP/1.1', 'Host: a', type, 'Content-Length: 900000']);
+    const dripping = setInterval(() => client.send('x'.repeat(100)), 50);
+    t.after(() => clearInterval(dripping));
+    const other = await connectRaw(t, port);
+    assert.equal((await other.ask(get('/hello'))).status, 200);
+    server.child.kill('SIGTERM');
+    const { code, milliseconds } = await server.ended();
+    assert.equal(code, 0);
+    assert.ok(milliseconds > 5_500 && milliseconds < 12_000, `${milliseconds} ms`);
   });
 
   test('a log that is not read any more does not stop the service, or fill it', async (t) => {

@@ -168,6 +168,17 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
     }
   });
 
+  testAtLength('the rest of a refused body is read for 2 s, and for a second more', async (t) => {
+    const client = await connectRaw(t, startServer(t));
+    client.send('POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n');
+    const dripping = setInterval(() => client.send('x'.repeat(1_000)), 100);
+    t.after(() => clearInterval(dripping));
+    assert.equal((await client.response()).status, 404);
+    const took = await client.ended();
+    clearInterval(dripping);
+    assert.ok(took > 1_900 && took < 6_000, `${took} ms`);
+  });
+
   test('bytes that follow a bad chunk do not cost the client its response', async (t) => {
     const client = await connectRaw(t, startServer(t));
     const head = 'POST /posts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
