@@ -43,12 +43,15 @@ const attemptsMax = 2;
 const sweepWrites = 100;
 const sweptMax = 200;
 
+const mayGo = `(NOT ${isKept} OR seq <= (SELECT max(seq) FROM inkwell.requests) - ${requestsMax})`;
+// The oldest tells whether there is anything to do.
 const sweep = `WITH ended AS (
       SELECT seq FROM inkwell.requests WHERE seq = ANY (ARRAY(
         SELECT seq FROM (
-          SELECT seq, made FROM inkwell.requests ORDER BY seq LIMIT ${sweptMax}
-        ) AS oldest
-        WHERE NOT ${isKept} OR seq <= (SELECT max(seq) FROM inkwell.requests) - ${requestsMax}
+          SELECT seq, made FROM inkwell.requests
+          WHERE (SELECT ${mayGo} FROM inkwell.requests ORDER BY seq LIMIT 1)
+          ORDER BY seq LIMIT ${sweptMax}
+        ) AS oldest WHERE ${mayGo}
       )) FOR UPDATE SKIP LOCKED
     )
     DELETE FROM inkwell.requests WHERE seq = ANY (ARRAY(SELECT seq FROM ended)) RETURNING ${xid}`;

@@ -22,7 +22,7 @@ import type { SqliteContext } from './statements.ts';
 /** Runs a write in a transaction, once under its key (R40). */
 function createWrite({ sql, transactions }: Pick<SqliteContext, 'sql' | 'transactions'>) {
   return <T>(once: Once | undefined, write: () => T): Promise<T | Repeated> =>
-    transactions.write(() => runOnce(sql, once, write));
+    transactions.write(() => runOnce(sql, { once }, write));
 }
 
 /** The foreign key of a comment tells that its post does not exist. */

@@ -130,7 +130,7 @@ export function createStatements({ rows, transactions, timed }: StatementsDeps):
     createInsert: (table) => (record, once) => {
       const row = toRow(record);
       return transactions.write(() =>
-        runOnce(rows, once, () => {
+        runOnce(rows, { once, id: String(row['id']) }, () => {
           put(table, row);
           return record;
         }),
