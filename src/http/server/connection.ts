@@ -35,8 +35,6 @@ const waitingRequestBytes = 4_096;
 const waitingHeaderBytes = 128;
 /** The rest of the read that contained the head: the body is not read further while it waits. */
 const waitingBodyBytes = 65_536;
-/** Requests in one packet that take some milliseconds to read. */
-const costlyRequests = 100;
 
 export class Connection {
   readonly socket: Socket;
@@ -46,7 +44,7 @@ export class Connection {
   isUpgraded = false;
   /** True when invalid bytes were received; they are refused once. */
   isRefused = false;
-  /** True if it was ended for a packet with too many requests that wait. */
+  /** True if it was ended because more requests came than may wait. */
   #hasTooMany = false;
   /** The response to the last request received, and the body of that request. */
   #last: ServerResponse | undefined;
@@ -169,7 +167,7 @@ export class Connection {
     const mayWait = !this.#isEnding || memory.bytes + bytes <= uncountedBytesMax;
     if (mayWait && memory.grow(bytes)) this.socket.pause();
     else {
-      this.#hasTooMany = this.#waiting.size >= costlyRequests;
+      this.#hasTooMany = true;
       this.socket.destroy();
     }
     return new Promise((resolve) => {
