@@ -21,6 +21,8 @@ import type { ConnectionMemory } from '../memory-pool.ts';
 import type { Account, Comment } from '../store/model.ts';
 import type { List, Page, Range, Records, Store } from '../store/store.ts';
 import { Budget, type BudgetLimits } from './budget.ts';
+import type { GraphqlRequest } from './documents/documents.ts';
+import { KeyedWrites } from './once.ts';
 import { createGate, type Gate } from './places.ts';
 import { ResultSize } from './result-size.ts';
 
@@ -78,6 +80,8 @@ export class RequestContext extends Budget {
   account: string | undefined;
   /** The result depends on who asks. */
   isPersonal = false;
+  /** Undefined until an operation has a key (R40). */
+  writes: KeyedWrites | undefined;
   /** Records of lists that the store answered later. */
   #arrived = 0;
   /** Settles when the operation may go on; undefined while it is small. */
@@ -165,8 +169,10 @@ export class RequestContext extends Budget {
     return this.#place.then(step);
   }
 
-  beginExecution(): void {
+  beginExecution({ once }: Pick<GraphqlRequest, 'once'>): void {
     this.#isExecuting = true;
+    if (once !== undefined) this.writes ??= new KeyedWrites(this.deps.store.requests);
+    this.writes?.begin(once);
   }
 
   /**

@@ -11,6 +11,7 @@
 
 import { type Access, findBefore } from '../auth/access.ts';
 import { AppError, type GraphqlCode } from '../errors.ts';
+import { markReplayed, readIdempotencyKey } from '../http/idempotency.ts';
 import { parseJson } from '../http/json.ts';
 import type { LogFacts } from '../log.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
@@ -39,6 +40,7 @@ import {
   wantsEvents,
 } from './http/messages.ts';
 import { type MultipartDeps, readOperations } from './http/multipart.ts';
+import { withHeaderKey } from './once.ts';
 import { createEventStreams, type EventStreams, toEvents } from './http/sse.ts';
 import { createWebSocketEndpoint } from './ws/upgrade.ts';
 
@@ -120,7 +122,8 @@ export function createHttpEndpoint(deps: HttpDeps) {
         request.reserveValues(body);
         return decodeBody(parseJson(body));
       };
-      if (body.length > keyBytesMax) return respond({ request, decode });
+      const isKeyed = request.header('idempotency-key') !== undefined;
+      if (isKeyed || body.length > keyBytesMax) return respond({ request, decode });
       const key = `POST ${request.header('accept') ?? ''}\n${body.toString('latin1')}`;
       return respond({ request, decode, key });
     },
@@ -128,6 +131,8 @@ export function createHttpEndpoint(deps: HttpDeps) {
     async postMultipart(request: HttpRequest): Promise<HttpResponse> {
       const upload = deps.uploads.begin();
       try {
+        // A key that is not valid is refused before the files are received.
+        readIdempotencyKey(request);
         return await respond({ request, decode: await readOperations(request, upload, deps) });
       } catch (error) {
         return refusalResponse(error, negotiateType(request));
@@ -164,11 +169,12 @@ async function respondNow(
   const context = engine.createContext(facts);
   let operation: Operation | undefined;
   try {
-    const requests = decode();
+    const key = readIdempotencyKey(request);
+    const requests = key === undefined ? decode() : withHeaderKey(decode(), key);
     if (isBatch(requests)) {
       const executed = await runBatch(deps, requests, context);
       request.logFacts = toLogFacts(`batch of ${requests.length}`, executed.codes);
-      return resultResponse(executed, type);
+      return withReplay(resultResponse(executed, type), context);
     }
     const lastEventId = asEvents ? request.header('last-event-id') : undefined;
     const asked = lastEventId ? { ...requests, lastEventId } : requests;
@@ -181,7 +187,8 @@ async function respondNow(
     checkOperation(prepared, request.method);
     const executed = await engine.execute(prepared, context);
     request.logFacts = toLogFacts(nameOf(prepared), executed.codes);
-    return asEvents ? toSingle(toEvents(executed.json)) : resultResponse(executed, type);
+    const response = asEvents ? toSingle(toEvents(executed.json)) : resultResponse(executed, type);
+    return withReplay(response, context);
   } catch (error) {
     request.logFacts = toLogFacts(nameOf(operation), engine.countRefusal(error));
     if (!asEvents || !(error instanceof RequestError))
@@ -203,6 +210,10 @@ function nameOf(operation: Operation | undefined): string | undefined {
 function toLogFacts(operation: string | undefined, codes: readonly GraphqlCode[]): LogFacts {
   const distinct = [...new Set(codes)].join(' ');
   return { operation: operation?.slice(0, 64), codes: distinct === '' ? undefined : distinct };
+}
+
+function withReplay(response: MadeResponse, { writes }: RequestContext): MadeResponse {
+  return writes?.isReplayed === true ? markReplayed(response) : response;
 }
 
 /** Responses that are not cached. */

@@ -45,7 +45,9 @@ import { createSchema } from './schema/schema.ts';
 
 /** An operation that was parsed, is within the limits and is valid, so that it can run. */
 export interface Operation
-  extends Omit<ValidDocument, 'shared'>, Pick<GraphqlRequest, 'operationName' | 'variables'> {
+  extends
+    Omit<ValidDocument, 'shared'>,
+    Pick<GraphqlRequest, 'operationName' | 'variables' | 'once'> {
   readonly type: `${OperationTypeNode}`;
   /** In the document; undefined for one without a name. */
   readonly name: string | undefined;
@@ -128,7 +130,7 @@ export function createEngine(deps: EngineDeps) {
       const account = isPromise(authorized) ? await authorized : authorized;
       if (hasOwners) context.reader = toReader(account);
       let outcome: Outcome = 'refused';
-      context.beginExecution();
+      context.beginExecution(operation);
       try {
         const executing = run(operation, context);
         const executed = isPromise(executing) ? await executing : executing;
@@ -262,7 +264,7 @@ function toOperation(
     };
   }
   // Not a spread, which takes longer than the rest of the preparation of a cached document.
-  return {
+  const operation: Operation = {
     document,
     introspectionObjects,
     type,
@@ -271,6 +273,8 @@ function toOperation(
     variables,
     isPure: type === OperationTypeNode.QUERY && documentHash === undefined,
   };
+  const isKeyed = request.once !== undefined && type === OperationTypeNode.MUTATION;
+  return isKeyed ? { ...operation, once: request.once } : operation;
 }
 
 /** An id, which is all that a variable of a subscription can hold, is no longer. */

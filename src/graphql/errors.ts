@@ -25,6 +25,8 @@ export interface GraphqlError {
 const codeOfStatus: Readonly<Record<number, GraphqlCode>> = {
   401: 'UNAUTHENTICATED',
   404: 'NOT_FOUND',
+  // Of the errors with 409 only `request_in_progress` (R40) can come from here.
+  409: 'UNAVAILABLE',
   413: 'PAYLOAD_TOO_LARGE',
   503: 'UNAVAILABLE',
   507: 'STORAGE_FULL',

@@ -11,6 +11,7 @@ import { getFound, getId, type ListRoute, type RecordRoute } from '../records/re
 import type { Article } from '../store/model.ts';
 import { getPatchType, jsonPatchType, mergePatchType } from './changes.ts';
 import type { HandlerDeps } from './deps.ts';
+import { changeOnce, findOnce, toWritten } from './once.ts';
 
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
@@ -25,10 +26,14 @@ const route: ListRoute<Article> & RecordRoute<number, Article> = {
   toJson: ({ json }) => json,
 };
 
-type ArticleDeps = Pick<HandlerDeps, 'store' | 'responses' | 'records' | 'config' | 'run'>;
+type ArticleDeps = Pick<
+  HandlerDeps,
+  'store' | 'viewerOf' | 'responses' | 'records' | 'config' | 'run'
+>;
 
 /** The parameter `id` is `{id}` of the path. */
-export function createArticleHandlers({ store, responses, records, config, run }: ArticleDeps) {
+export function createArticleHandlers(deps: ArticleDeps) {
+  const { store, viewerOf, responses, records, config, run } = deps;
   const { articles } = store;
   const { bodyBytesMax } = config;
   // Only patches need the two packages, so they are loaded with the first patch.
@@ -37,14 +42,8 @@ export function createArticleHandlers({ store, responses, records, config, run }
   const loadPatches = (): MaybePromise<typeof PatchModule> =>
     patches ?? import('../domain/patch.ts').then((loaded) => (patches = loaded));
 
-  /**
-   * Receives a patch whose media type is one of `types`; 415 for any other type. The patch waits as
-   * bytes for the turn of the change, which parses it.
-   */
-  const receivePatch = (
-    request: HttpRequest,
-    types: readonly string[],
-  ): MaybePromise<() => PatchModule.Patch> => {
+  /** Receives a patch, which waits as bytes for the turn of the change. 415 for other `types`. */
+  const receivePatch = (request: HttpRequest, types: readonly string[]) => {
     const type = getPatchType(request, types);
     return andThen(loadPatches(), ({ toJsonPatch, toMergePatch }) =>
       andThen(request.readBody(bodyBytesMax), (bytes) => () => {
@@ -62,18 +61,22 @@ export function createArticleHandlers({ store, responses, records, config, run }
 
     create: async (request) => {
       const decode = (body: unknown) => decodeArticleDraft(body, bodyBytesMax);
-      const { id } = await articles.save(await readJson(request, bodyBytesMax, decode));
-      return created(request, id, `/articles/${id}`);
+      const draft = await readJson(request, bodyBytesMax, decode);
+      const article = await articles.save(draft, await findOnce(request, viewerOf));
+      const { id } = article;
+      return toWritten(await created(request, id, `/articles/${id}`), article);
     },
 
     patchAll: async (request) => {
       const parsePatch = await receivePatch(request, collectionTypes);
-      await articles.changeAll((all) => {
+      const change = (all: readonly Article[]) => {
         const patch = parsePatch();
         checkConditions(request, () => tagOf(responses, all));
         return patchArticles(all, patch, bodyBytesMax);
-      });
-      return noContent;
+      };
+      return changeOnce(request, deps, async (once) =>
+        toWritten(noContent, await articles.changeAll(change, once)),
+      );
     },
 
     // Without a promise if the store needs none: that saves a twentieth of its time.
@@ -85,11 +88,13 @@ export function createArticleHandlers({ store, responses, records, config, run }
           checkConditions(request, () => createEtag(article.json));
           return patchArticle(article, patch, bodyBytesMax);
         };
-        return andThen(articles.change(id, change), (saved) => {
-          if (saved !== undefined) return noContent;
-          // What is no patch is 400 also where there is no article.
-          return andThen(run(parsePatch), () => getFound<never>(undefined, route.noun));
-        });
+        return changeOnce(request, deps, (once) =>
+          andThen(articles.change(id, change, once), (saved) => {
+            if (saved !== undefined) return toWritten(noContent, saved);
+            // What is no patch is 400 also where there is no article.
+            return andThen(run(parsePatch), () => getFound<never>(undefined, route.noun));
+          }),
+        );
       });
     },
 

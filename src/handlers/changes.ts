@@ -6,7 +6,8 @@ import { parseJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Changed } from '../store/store.ts';
+import type { Changed, ChangeOptions } from '../store/store.ts';
+import { changeOnce, type OnceDeps, toWritten } from './once.ts';
 
 export const jsonPatchType = 'application/json-patch+json';
 export const mergePatchType = 'application/merge-patch+json';
@@ -34,7 +35,7 @@ export function getPatchType(request: HttpRequest, types: readonly string[]): st
   throw new AppError('unsupported_media_type', message, { headers });
 }
 
-interface Change<T> {
+interface Change<T> extends OnceDeps {
   /** Returns the record of the request, or throws. */
   readonly get: (request: HttpRequest) => Promise<T>;
   readonly toJson: (record: T) => string;
@@ -44,14 +45,18 @@ interface Change<T> {
  * Changes or removes a record, or throws 404 or 412. `apply` returns false if the record was
  * removed, or has not the members of `expected` any more: then the tag is compared again.
  */
-export async function changeRecord<T extends { readonly id: string }>(
+export function changeRecord<T extends { readonly id: string }>(
   request: HttpRequest,
-  { get, toJson }: Change<T>,
-  apply: (id: string, expected: T | undefined) => MaybePromise<Changed>,
-): Promise<HttpResponse> {
-  for (;;) {
-    const record = await get(request);
-    const hasConditions = checkConditions(request, () => createEtag(toJson(record)));
-    if (await apply(record.id, hasConditions ? record : undefined)) return emptyResponse(204);
-  }
+  { get, toJson, ...deps }: Change<T>,
+  apply: (id: string, options: ChangeOptions<T>) => MaybePromise<Changed>,
+): MaybePromise<HttpResponse> {
+  return changeOnce(request, deps, async (once) => {
+    for (;;) {
+      const record = await get(request);
+      const hasConditions = checkConditions(request, () => createEtag(toJson(record)));
+      const expected = hasConditions ? record : undefined;
+      const changed = await apply(record.id, { expected, once });
+      if (changed !== false) return toWritten(emptyResponse(204), changed);
+    }
+  });
 }

@@ -10,6 +10,7 @@ import type { Records } from '../store/store.ts';
 import { changeRecord } from './changes.ts';
 import { decoderOf, text } from './decode.ts';
 import type { HandlerDeps } from './deps.ts';
+import { findOnce, toWritten } from './once.ts';
 import { postRoute } from './posts.ts';
 
 type CommentOfPost = NonNullable<Awaited<ReturnType<typeof findComment>>>;
@@ -24,10 +25,13 @@ const commentRoute: RecordRoute<string, CommentOfPost> = {
 
 const decodeContent = decoderOf<{ content: string }>({ content: text });
 
-type CommentDeps = Pick<HandlerDeps, 'store' | 'addComment' | 'readerOf' | 'records' | 'config'>;
+type CommentDeps = Pick<
+  HandlerDeps,
+  'store' | 'addComment' | 'viewerOf' | 'readerOf' | 'records' | 'config'
+>;
 
 export function createCommentHandlers(deps: CommentDeps) {
-  const { store, addComment, readerOf, records, config } = deps;
+  const { store, addComment, viewerOf, readerOf, records, config } = deps;
 
   /** R36: throws 403 for a comment on the post of another author. */
   const get = async (request: HttpRequest): Promise<CommentOfPost> => {
@@ -62,13 +66,15 @@ export function createCommentHandlers(deps: CommentDeps) {
       };
       const body = readJson(request, config.bodyBytesMax, decodeContent);
       const { content } = await body.catch(refuse);
-      const comment = getFound(await addComment(id, content), postRoute.noun);
-      return created(request, comment.id, `/comments/${comment.id}`);
+      const once = await findOnce(request, viewerOf);
+      const comment = getFound(await addComment(id, content, once), postRoute.noun);
+      const response = await created(request, comment.id, `/comments/${comment.id}`);
+      return toWritten(response, comment);
     },
     find: records.find(commentRoute),
     remove: (request) =>
-      changeRecord(request, { get, toJson: commentRoute.toJson }, (id) =>
-        store.comments.remove(id),
+      changeRecord(request, { ...commentRoute, get, viewerOf, store }, (id, { once }) =>
+        store.comments.remove(id, { once }),
       ),
   } satisfies Readonly<Record<string, Handler>>;
 }

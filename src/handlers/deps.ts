@@ -18,7 +18,7 @@ export interface HandlerDeps extends Access {
   readonly records: RecordResponses;
   readonly responses: ResponseCache;
   readonly toListResponse: ToListResponse;
-  readonly uploads: Pick<Uploads, 'begin' | 'list' | 'readPage' | 'open' | 'remove'>;
+  readonly uploads: Pick<Uploads, 'begin' | 'list' | 'readPage' | 'open' | 'remove' | 'requests'>;
   readonly addComment: AddComment;
   readonly login: Login;
   readonly log: Log;

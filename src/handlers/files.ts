@@ -10,6 +10,7 @@ import {
 } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
 import { checkConditions, toConditional } from '../http/etag.ts';
+import { markReplayed, readIdempotencyKey } from '../http/idempotency.ts';
 import {
   emptyResponse,
   type Handler,
@@ -26,6 +27,7 @@ import type { StoredFile } from '../store/file-index.ts';
 import type { Snapshot } from '../store/files/uploads.ts';
 import type { HandlerDeps } from './deps.ts';
 import { tagOf, toFileJson } from './file-list.ts';
+import { changeOnce, findOnce, toWritten } from './once.ts';
 
 /** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;
@@ -46,14 +48,16 @@ const shownHeaders: readonly string[] = [
   ['Cross-Origin-Resource-Policy', 'cross-origin'],
 ].flat();
 
-type FileDeps = Pick<HandlerDeps, 'uploads' | 'config' | 'log' | 'createUuid'>;
+type FileDeps = Pick<HandlerDeps, 'uploads' | 'viewerOf' | 'config' | 'log' | 'createUuid'>;
 
-export function createFileHandlers({ uploads, config, log, createUuid }: FileDeps) {
+export function createFileHandlers(deps: FileDeps) {
+  const { uploads, viewerOf, config, log, createUuid } = deps;
   // Loaded with the first upload, so that the server starts faster.
   let multipart: typeof MultipartModule | undefined;
 
   /** Stores all files of a request, or none (R18): those of `/simple`, or those of `/list`. */
   const receive = async (request: HttpRequest, isSimple: boolean): Promise<HttpResponse> => {
+    readIdempotencyKey(request); // one that is not valid is refused before the files come
     const upload = uploads.begin();
     try {
       const received: ReceivedFile[] = [];
@@ -69,8 +73,14 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
         throw invalidBody([{ pointer: '/part', message: 'is required' }]);
       }
       const onlyNew = request.header('if-none-match')?.trim() === '*';
-      const files = received.map((file) => file.written);
-      await upload.commit(files, { onlyNew });
+      const files = received.map(({ written }) => written);
+      const names = received.map(({ facts }) => [facts.name, facts.fileName]);
+      const once = await findOnce(request, viewerOf, names);
+      const repeated = await upload.commit(files, { onlyNew, once });
+      if (repeated !== undefined) {
+        const present = files.map(({ storedName }) => uploads.list(storedName));
+        return markReplayed(toStoredResponse(request, (await Promise.all(present)).flat()));
+      }
       for (const { facts } of received) {
         log('info', 'file uploaded', { requestId: request.id, ...facts });
       }
@@ -107,12 +117,12 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
     },
     find: (request) => respond(request, toDownload),
     show: (request) => respond(request, toShown),
-    remove: async (request) => {
-      const file = getOne(await uploads.list(request.params['name'] ?? ''));
-      checkConditions(request, () => tagOf(file));
-      await uploads.remove(file);
-      return emptyResponse(204);
-    },
+    remove: (request) =>
+      changeOnce(request, { viewerOf, store: uploads }, async (once) => {
+        const file = getOne(await uploads.list(request.params['name'] ?? ''));
+        checkConditions(request, () => tagOf(file));
+        return toWritten(emptyResponse(204), await uploads.remove(file, once));
+      }),
   } satisfies Readonly<Record<string, Handler>>;
 }
 

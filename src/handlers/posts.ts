@@ -6,11 +6,13 @@ import { readJson } from '../http/json.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
 import { listPosts, postStatuses } from '../records/list-query.ts';
 import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
+import { andThen } from '../maybe-promise.ts';
 import type { Post } from '../store/model.ts';
 import type { PostMembers } from '../store/store.ts';
 import { changeRecord, readMergePatch } from './changes.ts';
 import { decoderOf, oneOf, optional, text } from './decode.ts';
 import type { HandlerDeps } from './deps.ts';
+import { onceOf, toWritten } from './once.ts';
 
 /** How routes find the post of `{id}`, and list all posts. */
 export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {
@@ -45,6 +47,7 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
     checkOwner(await readerOf(request), post.authorId);
     return post;
   };
+  const route = { get, toJson, viewerOf, store };
   const updateBy =
     (read: (request: HttpRequest) => Promise<Partial<PostMembers>>): Handler =>
     async (request) => {
@@ -54,9 +57,7 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
         throw error;
       };
       const change = await read(request).catch(refuse);
-      return changeRecord(request, { get, toJson }, (id, expected) =>
-        posts.update(id, change, { expected }),
-      );
+      return changeRecord(request, route, (id, options) => posts.update(id, change, options));
     };
 
   const created = records.created(postRoute);
@@ -69,13 +70,14 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
       const author = await viewerOf(request);
       const { title, content } = await readJson(request, bodyBytesMax, decodePost);
       // Not spread: copying an object of this shape takes a twentieth of the request.
-      const { id } = await posts.create({ title, content, authorId: author?.id ?? null });
-      return created(request, id, `/posts/${id}`);
+      const draft = { title, content, authorId: author?.id ?? null };
+      const post = await posts.create(draft, onceOf(request, author));
+      const response = created(request, post.id, `/posts/${post.id}`);
+      return andThen(response, (made) => toWritten(made, post));
     },
     update: updateBy((request) => readJson(request, bodyBytesMax, decodePost)),
     patch: updateBy((request) => readMergePatch(request, bodyBytesMax, decodeChange)),
-    remove: (request) =>
-      changeRecord(request, { get, toJson }, (id, expected) => posts.remove(id, { expected })),
+    remove: (request) => changeRecord(request, route, (id, options) => posts.remove(id, options)),
   } satisfies Readonly<Record<string, Handler>>;
 }
 

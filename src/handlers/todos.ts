@@ -3,12 +3,14 @@
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
+import { andThen } from '../maybe-promise.ts';
 import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Todo } from '../store/model.ts';
 import type { TodoMembers } from '../store/store.ts';
 import { changeRecord, readMergePatch } from './changes.ts';
 import { decoderOf, flag, optional, text } from './decode.ts';
 import type { HandlerDeps } from './deps.ts';
+import { findOnce, toWritten } from './once.ts';
 
 const route: ListRoute<Todo> & RecordRoute<string, Todo> = {
   key: '/api/todos',
@@ -31,33 +33,36 @@ const decodeChange = decoderOf<Partial<TodoMembers>>({
   completed: optional(flag),
 });
 
-type TodoDeps = Pick<HandlerDeps, 'store' | 'records' | 'config'>;
+type TodoDeps = Pick<HandlerDeps, 'store' | 'viewerOf' | 'records' | 'config'>;
 
-export function createTodoHandlers({ store, records, config }: TodoDeps) {
+export function createTodoHandlers({ store, viewerOf, records, config }: TodoDeps) {
   const { bodyBytesMax, publicUrl } = config;
   const { todos } = store;
   const get = (request: HttpRequest): Promise<Todo> => getRecord(store, request, route);
   const created = records.created(route);
+  const changed = { get, toJson, viewerOf, store };
   return {
     list: (request) => records.list(request, route),
     find: records.find(route),
 
     create: async (request) => {
       const { title, completed = false } = await readJson(request, bodyBytesMax, decodeTodo);
-      const { id } = await todos.create({ title, completed });
+      const todo = await todos.create({ title, completed }, await findOnce(request, viewerOf));
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = publicUrl || `http://${request.host}`;
-      return created(request, id, `${base}/api/todos/${id}`);
+      const response = created(request, todo.id, `${base}/api/todos/${todo.id}`);
+      return andThen(response, (made) => toWritten(made, todo));
     },
     patch: async (request) => {
-      await get(request);
-      const change = await readMergePatch(request, bodyBytesMax, decodeChange);
-      return changeRecord(request, { get, toJson }, (id, expected) =>
-        todos.update(id, change, { expected }),
-      );
+      const refuse = async (error: unknown): Promise<never> => {
+        // That there is no such todo is said first.
+        await get(request);
+        throw error;
+      };
+      const change = await readMergePatch(request, bodyBytesMax, decodeChange).catch(refuse);
+      return changeRecord(request, changed, (id, options) => todos.update(id, change, options));
     },
-    remove: (request) =>
-      changeRecord(request, { get, toJson }, (id, expected) => todos.remove(id, { expected })),
+    remove: (request) => changeRecord(request, changed, (id, options) => todos.remove(id, options)),
   } satisfies Readonly<Record<string, Handler>>;
 }
 

@@ -3,6 +3,7 @@
  * `http/server/` converts from and to bytes.
  */
 
+import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { AppError } from '../errors.ts';
@@ -44,6 +45,8 @@ export class HttpRequest {
   logFacts: LogFacts | undefined;
   /** The name of the account that sent it, once its token was checked. */
   account: string | undefined;
+  /** SHA-256 of a body that was read whole, if the request has a key (R40). */
+  bodyDigest = '';
   readonly incoming: Incoming;
   readonly outgoing: ServerResponse;
   /** Undefined if the message has none. */
@@ -91,7 +94,12 @@ export class HttpRequest {
    * sent then.
    */
   readBody(bytesMax: number): MaybePromise<Buffer> {
-    return this.body?.read(bytesMax) ?? noBody;
+    const body = this.body?.read(bytesMax) ?? noBody;
+    if (this.incoming.headers['idempotency-key'] === undefined) return body;
+    return andThen(body, (bytes) => {
+      this.bodyDigest = hash('sha256', bytes);
+      return bytes;
+    });
   }
 
   /**

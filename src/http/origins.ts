@@ -14,6 +14,7 @@ export type Cors = NonNullable<ReturnType<typeof createCors>>;
 const exposed = [
   'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range',
   'Preference-Applied',
+  'Idempotency-Replayed',
 ].join(', ');
 
 /** All methods, not those of the path: a page then gets a 404 or 405, not a failed preflight. */

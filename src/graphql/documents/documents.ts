@@ -34,6 +34,16 @@ export interface GraphqlRequest {
   readonly hasTooManyVariables?: boolean;
   /** The id of the last event that the client of an event stream has got (R41). */
   readonly lastEventId?: string | undefined;
+  /** The key under which its mutations are done once (R40). */
+  readonly once?: OperationKey;
+}
+
+export interface OperationKey {
+  readonly key: string;
+  /** The number of the operation in its batch. */
+  readonly index: number;
+  /** The digest of what was sent under the key. */
+  readonly print: string;
 }
 
 export interface ValidDocument {

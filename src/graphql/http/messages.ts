@@ -12,6 +12,7 @@ import { toErrorHeaders } from '../../http/problem.ts';
 import { type MadeResponse, toJsonBody } from '../../records/response-cache.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import { RequestError, toRefusal } from '../errors.ts';
+import { withOwnKey } from '../once.ts';
 import { UploadedFile } from '../schema/scalars.ts';
 
 /** For the variables of an operation, nested values included: each is coerced and checked. */
@@ -55,7 +56,8 @@ export function decodeRequest(body: unknown): GraphqlRequest {
   if (variables !== undefined && countValues(variables, variableValuesMax) > variableValuesMax) {
     return { query, documentHash, operationName, hasTooManyVariables: true };
   }
-  return { query, documentHash, operationName, variables };
+  const request = { query, documentHash, operationName, variables };
+  return extensions === undefined ? request : withOwnKey(request, extensions['idempotencyKey']);
 }
 
 function readText(body: Readonly<Record<string, unknown>>, name: string): string | undefined {

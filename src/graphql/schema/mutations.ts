@@ -6,7 +6,7 @@ import { checkOwner } from '../../domain/readers.ts';
 import { AppError } from '../../errors.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account, Post } from '../../store/model.ts';
-import type { PostMembers } from '../../store/store.ts';
+import type { Changed, Once, PostMembers } from '../../store/store.ts';
 import type { RequestContext } from '../context.ts';
 import type { UploadedFile } from './scalars.ts';
 
@@ -49,12 +49,17 @@ function createPost(
   { createPostInput: { title, content } }: Input<'createPostInput', 'title' | 'content'>,
   context: RequestContext,
 ): MaybePromise<string> {
-  return andThen(findWriter(context), (writer) => {
-    refuseBlank('title', title);
-    refuseBlank('content', content);
-    const authorId = writer?.id ?? null;
-    return andThen(context.deps.store.posts.create({ title, content, authorId }), ({ id }) => id);
-  });
+  return andThen(nextOnce(context), (once) =>
+    andThen(findWriter(context), (writer) => {
+      refuseBlank('title', title);
+      refuseBlank('content', content);
+      const draft = { title, content, authorId: writer?.id ?? null };
+      return andThen(context.deps.store.posts.create(draft, once), (post) => {
+        context.writes?.note(post);
+        return post.id;
+      });
+    }),
+  );
 }
 
 async function addComment(
@@ -62,15 +67,16 @@ async function addComment(
   { commentInput: { postId, content } }: Input<'commentInput', 'postId' | 'content'>,
   context: RequestContext,
 ): Promise<string> {
-  await checkWriter(context);
+  const once = await beginWrite(context);
   const id = toId(postId);
   if (id === undefined) throw noPost();
   const { deps, records } = context;
   // As in REST (R7, R24): the post is looked up before blank content is refused.
   const isBlank = content.trim() === '';
-  const added = await (isBlank ? records.posts.find(id) : deps.addComment(id, content));
+  const added = await (isBlank ? records.posts.find(id) : deps.addComment(id, content, once));
   if (added === undefined) throw noPost();
   refuseBlank('content', content);
+  context.writes?.note(added);
   return added.id;
 }
 
@@ -80,8 +86,11 @@ async function upload(
   { file }: { readonly file: UploadedFile },
   context: RequestContext,
 ): Promise<boolean> {
-  await checkWriter(context);
-  await file.store();
+  const repeated = await file.store(await beginWrite(context));
+  if (repeated !== undefined) {
+    context.writes?.note(repeated);
+    return true;
+  }
   const { requestId } = context.facts;
   context.deps.log('info', 'file uploaded', { requestId, ...file.facts });
   return true;
@@ -99,13 +108,15 @@ async function updatePost(
   context: RequestContext,
   info: GraphQLResolveInfo,
 ): Promise<Post> {
-  const post = await findOwn(context, id);
-  const { title, content, status } = changes;
-  for (const [member, value] of Object.entries(changes)) refuseBlank(member, value ?? '');
   context.chargeObject(info);
-  const change = { title, content, status } as Partial<PostMembers>; // null was refused
-  await context.deps.store.posts.update(post.id, change);
-  const changed = await context.records.posts.find(post.id);
+  const postId = await changeOnce(context, id, async (once) => {
+    const post = await findOwn(context, id);
+    const { title, content, status } = changes;
+    for (const [member, value] of Object.entries(changes)) refuseBlank(member, value ?? '');
+    const change = { title, content, status } as Partial<PostMembers>; // null was refused
+    return context.deps.store.posts.update(post.id, change, { once });
+  });
+  const changed = await context.records.posts.find(postId);
   if (changed === undefined) throw noPost();
   return context.chargeTexts(changed, info);
 }
@@ -115,9 +126,12 @@ async function deletePost(
   { id }: { readonly id: string },
   context: RequestContext,
 ): Promise<string> {
-  const post = await findOwn(context, id);
-  if (!(await context.deps.store.posts.remove(post.id))) throw noPost();
-  return post.id;
+  return changeOnce(context, id, async (once) => {
+    const post = await findOwn(context, id);
+    const removed = await context.deps.store.posts.remove(post.id, { once });
+    if (removed === false) throw noPost();
+    return removed;
+  });
 }
 
 async function deleteComment(
@@ -125,20 +139,37 @@ async function deleteComment(
   { id }: { readonly id: string },
   context: RequestContext,
 ): Promise<string> {
-  await checkWriter(context);
-  const { comments, posts } = context.records;
-  const commentId = toId(id);
-  const comment = commentId && (await comments.find(commentId));
-  if (!comment) throw noComment();
-  const post = await posts.find(comment.postId);
-  checkOwner(context.reader, post?.authorId ?? null);
-  if (!(await context.deps.store.comments.remove(comment.id))) throw noComment();
-  return comment.id;
+  return changeOnce(context, id, async (once) => {
+    const { comments, posts } = context.records;
+    const commentId = toId(id);
+    const comment = commentId && (await comments.find(commentId));
+    if (!comment) throw noComment();
+    const post = await posts.find(comment.postId);
+    checkOwner(context.reader, post?.authorId ?? null);
+    const removed = await context.deps.store.comments.remove(comment.id, { once });
+    if (removed === false) throw noComment();
+    return removed;
+  });
+}
+
+/**
+ * Begins a write, and does the change unless it was done before (R40): then nothing is looked at.
+ * Returns the canonical id.
+ */
+async function changeOnce(
+  context: RequestContext,
+  id: string,
+  change: (once: Once | undefined) => Promise<Changed>,
+): Promise<string> {
+  const once = await beginWrite(context);
+  const repeated = once && (await context.deps.store.requests.find(once));
+  const changed = repeated ?? (await change(once));
+  context.writes?.note(changed);
+  return toId(id) ?? id;
 }
 
 /** Returns a post that the account of the token may change (R36). */
 async function findOwn(context: RequestContext, postId: string): Promise<Post> {
-  await checkWriter(context);
   const id = toId(postId);
   const post = id && (await context.records.posts.find(id));
   if (!post) throw noPost();
@@ -157,9 +188,19 @@ function findWriter(context: RequestContext): MaybePromise<Account | undefined> 
   });
 }
 
-/** For mutations without an author: the token is checked only if writing needs one. */
-async function checkWriter(context: RequestContext): Promise<void> {
-  if (context.deps.writesNeedToken) await findWriter(context);
+/** Call it when a mutation begins: its write under the key of the operation, if any (R40). */
+function nextOnce(context: RequestContext): MaybePromise<Once | undefined> {
+  return context.writes?.next(async () => findWriter(context));
+}
+
+/**
+ * The same for mutations without an author: the token is checked only if writing needs one, or a
+ * key belongs to its account.
+ */
+async function beginWrite(context: RequestContext): Promise<Once | undefined> {
+  const once = context.writes && (await nextOnce(context));
+  if (once === undefined && context.deps.writesNeedToken) await findWriter(context);
+  return once;
 }
 
 /** R8. */

@@ -1,0 +1,62 @@
+/**
+ * `Idempotency-Key`: a write that is sent again under its key is not done again (R40,
+ * draft-ietf-httpapi-idempotency-key-header).
+ *
+ * 1. A key is 1 to 255 visible ASCII characters, bare or as a quoted string (RFC 9651 §3.3.3). Both
+ *    spellings are one key. Node joins two header lines with a blank, so they are refused.
+ * 2. The store keeps digests: one of the account and the key, so that accounts share no key, and
+ *    one of the request, so that another request under a used key is refused.
+ * 3. Only the store says whether a write was done before: the key and the write are one act of it.
+ *
+ * Example: a client sends `POST /posts` with `Idempotency-Key: "8e03"`; the response is lost. It
+ * sends the same again, with `Idempotency-Key: 8e03`: both have the key SHA-256(["ann", "8e03", 0,
+ * 0]) and the print SHA-256(["POST", "/posts", "application/json", SHA-256(body)]). The store finds
+ * the id of the first, and the response is 201, the same `Location`, `Idempotency-Replayed: true`.
+ */
+
+import { hash } from 'node:crypto';
+import { AppError } from '../errors.ts';
+import type { HttpRequest, HttpResponse } from './message.ts';
+
+const visible = /^[!-~]{1,255}$/;
+const quoted = /^"((?:[^"\\]|\\["\\])*)"$/;
+
+/** Returns the key; undefined without the header. Throws `invalid_idempotency_key`. */
+export function readIdempotencyKey(request: Pick<HttpRequest, 'header'>): string | undefined {
+  const header = request.header('idempotency-key');
+  return header === undefined ? undefined : parseIdempotencyKey(header);
+}
+
+export function parseIdempotencyKey(text: unknown): string {
+  if (typeof text === 'string') {
+    const key = text.startsWith('"') ? quoted.exec(text)?.[1]?.replaceAll(/\\(.)/g, '$1') : text;
+    if (key !== undefined && visible.test(key)) return key;
+  }
+  const message = 'The idempotency key must be 1 to 255 visible ASCII characters, bare or quoted.';
+  throw new AppError('invalid_idempotency_key', message);
+}
+
+/** 128 bits of SHA-256, in base64url. */
+export function digestOf(data: string | Buffer): string {
+  return hash('sha256', data, 'buffer').toString('base64url', 0, 16);
+}
+
+/**
+ * How the store knows a key. In GraphQL a request can have several writes: `operation` is the
+ * number of one in its batch, `field` the number of the mutation in the operation.
+ */
+export function toStoredKey(account = '', key = '', operation = 0, field = 0): string {
+  return digestOf(JSON.stringify([account, key, operation, field]));
+}
+
+/** How the store knows a request; `content`: what identifies its body, if it is streamed. */
+export function toPrint(request: HttpRequest, content?: readonly unknown[]): string {
+  const { method, path, bodyDigest } = request;
+  const body = content ?? [request.header('content-type'), bodyDigest];
+  return digestOf(JSON.stringify([method, path, ...body]));
+}
+
+/** Says in the response that the write was done before. */
+export function markReplayed<R extends HttpResponse>(response: R): R {
+  return { ...response, headers: [...response.headers, 'Idempotency-Replayed', 'true'] };
+}
