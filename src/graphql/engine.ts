@@ -19,6 +19,7 @@ import type { Config } from '../config.ts';
 import type { Subscribed } from '../domain/comments.ts';
 import { toReader } from '../domain/readers.ts';
 import { AppError, type GraphqlCode } from '../errors.ts';
+import { invalidKey } from '../http/idempotency.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
@@ -247,6 +248,7 @@ function toOperation(
   if (request.hasTooManyVariables === true) {
     throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
   }
+  if (request.hasInvalidKey === true) throw invalidKey();
   const { operation: type, name } = definition;
   if (type === OperationTypeNode.SUBSCRIPTION) {
     const read = readResume(schema, document, { operation: definition, variables, lastEventId });

@@ -26,11 +26,12 @@ import { UploadedFile } from './schema/scalars.ts';
 
 type Decoded = GraphqlRequest | AppError;
 
-/** Adds the key of `extensions.idempotencyKey`. Throws `invalid_idempotency_key`. */
-export function withOwnKey(request: GraphqlRequest, key: unknown): GraphqlRequest {
-  if (key == null) return request;
-  const once = { key: parseIdempotencyKey(key), index: 0, print: printOf([request]) };
-  return { ...request, once };
+/** Adds the key of `extensions.idempotencyKey`. */
+export function withOwnKey(request: GraphqlRequest, given: unknown): GraphqlRequest {
+  if (given == null) return request;
+  const key = typeof given === 'string' ? parseIdempotencyKey(given) : undefined;
+  if (key === undefined) return { ...request, hasInvalidKey: true };
+  return { ...request, once: { key, index: 0, print: printOf([request]) } };
 }
 
 /** Adds the key of the header to those operations that have none of their own. */

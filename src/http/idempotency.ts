@@ -24,16 +24,21 @@ const quoted = /^"((?:[^"\\]|\\["\\])*)"$/;
 /** Returns the key; undefined without the header. Throws `invalid_idempotency_key`. */
 export function readIdempotencyKey(request: Pick<HttpRequest, 'header'>): string | undefined {
   const header = request.header('idempotency-key');
-  return header === undefined ? undefined : parseIdempotencyKey(header);
+  if (header === undefined) return undefined;
+  const key = parseIdempotencyKey(header);
+  if (key === undefined) throw invalidKey();
+  return key;
 }
 
-export function parseIdempotencyKey(text: unknown): string {
-  if (typeof text === 'string') {
-    const key = text.startsWith('"') ? quoted.exec(text)?.[1]?.replaceAll(/\\(.)/g, '$1') : text;
-    if (key !== undefined && visible.test(key)) return key;
-  }
+/** Returns undefined for a text that is no key. */
+export function parseIdempotencyKey(text: string): string | undefined {
+  const key = text.startsWith('"') ? quoted.exec(text)?.[1]?.replaceAll(/\\(.)/g, '$1') : text;
+  return key !== undefined && visible.test(key) ? key : undefined;
+}
+
+export function invalidKey(): AppError {
   const message = 'The idempotency key must be 1 to 255 visible ASCII characters, bare or quoted.';
-  throw new AppError('invalid_idempotency_key', message);
+  return new AppError('invalid_idempotency_key', message);
 }
 
 /** 128 bits of SHA-256, in base64url. */

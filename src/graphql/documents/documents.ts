@@ -36,6 +36,7 @@ export interface GraphqlRequest {
   readonly lastEventId?: string | undefined;
   /** The key under which its mutations are done once (R40). */
   readonly once?: OperationKey;
+  readonly hasInvalidKey?: boolean;
 }
 
 export interface OperationKey {

@@ -1,0 +1,226 @@
+/** R40 over GraphQL: each mutation of a request is done once under its key, over HTTP and sockets. */
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test, type TestContext } from 'node:test';
+import { codes, postParts } from '../support/graphql-http.js';
+import { logIn } from '../support/login.js';
+import { startServer, type TestServer } from '../support/server.js';
+import { connectReady, type Message } from '../support/ws-clients.js';
+
+interface Result {
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  readonly errors?: readonly { readonly message: string; readonly extensions: { code: string } }[];
+}
+
+const create = (title: string, alias = 'createPost'): string =>
+  `${alias}: createPost(createPostInput: {title: "${title}", content: "text"})`;
+const mutation = (...fields: readonly string[]): { readonly query: string } => ({
+  query: `mutation { ${fields.join(' ')} }`,
+});
+const withKey = (request: object, idempotencyKey: unknown): object => ({
+  ...request,
+  extensions: { idempotencyKey },
+});
+
+async function post(
+  { url }: TestServer,
+  body: object,
+  key?: string,
+  more: Readonly<Record<string, string>> = {},
+) {
+  const headers = {
+    'Content-Type': 'application/json',
+    ...(key !== undefined && { 'Idempotency-Key': key }),
+    ...more,
+  };
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
+  const replayed = response.headers.get('idempotency-replayed');
+  return { status: response.status, replayed, result: (await response.json()) as unknown };
+}
+
+const titles = async (server: TestServer): Promise<readonly string[]> => {
+  const posts = (await (await server.fetch('/posts')).json()) as { readonly title: string }[];
+  return posts.map(({ title }) => title);
+};
+const start = (t: TestContext, env = {}) =>
+  startServer(t, { env: { DEMO_DATA: 'false', USERS_FILE: '', ...env } });
+
+test('each field of a mutation has the answer of its first time', async (t) => {
+  const server = await start(t);
+  const request = mutation(create('one', 'a'), create('two', 'b'));
+  const first = await post(server, request, 'k');
+  assert.deepEqual([first.status, first.replayed], [200, null]);
+  assert.deepEqual(await post(server, request, '"k"'), { ...first, replayed: 'true' });
+  assert.deepEqual(await titles(server), ['two', 'one']);
+  // Without a key, and under another one, it is another request.
+  assert.equal((await post(server, request)).replayed, null);
+  assert.equal((await post(server, request, 'other')).replayed, null);
+  assert.equal((await titles(server)).length, 6);
+});
+
+test('each operation of a batch too, and what stored nothing uses up nothing', async (t) => {
+  const server = await start(t);
+  const blank = mutation(create(' '));
+  const batch = [mutation(create('one')), blank, { query: '{ nothing }' }, mutation(create('two'))];
+  const first = await post(server, batch, 'k');
+  assert.deepEqual(codes((first.result as Result[])[1]), ['BAD_USER_INPUT']);
+  assert.deepEqual(await post(server, batch, 'k'), { ...first, replayed: 'true' });
+  assert.deepEqual(await titles(server), ['two', 'one']);
+  assert.equal((await post(server, [blank], 'k2')).replayed, null);
+  assert.equal((await post(server, [mutation(create('three'))], 'k2')).replayed, null);
+  assert.deepEqual(await titles(server), ['three', 'two', 'one']);
+});
+
+test('another request under a used key is refused as a whole, with the fields that it adds', async (t) => {
+  const server = await start(t);
+  await post(server, mutation(create('one')), 'k');
+  for (const other of [
+    mutation(create('other')),
+    mutation(create(' ', 'a'), create('other', 'b')),
+    [mutation(create('one')), mutation(create('other'))],
+    withKey({ query: `mutation Named { ${create('one')} }` }, 'k'),
+  ]) {
+    const { result, replayed } = await post(server, other, 'k');
+    const results = Array.isArray(result) ? (result as Result[]) : [result as Result];
+    for (const one of results) {
+      for (const { message, extensions } of one.errors ?? assert.fail()) {
+        assert.equal(extensions.code, 'BAD_USER_INPUT');
+        assert.match(message, /was used for another request/);
+      }
+    }
+    assert.equal(replayed, null);
+    assert.deepEqual(await titles(server), ['one']);
+  }
+});
+
+test('a key that is not valid refuses the request, or the operation that has it', async (t) => {
+  const server = await start(t);
+  const request = mutation(create('one'));
+  for (const key of ['a b', '""', 'k'.repeat(256)]) {
+    for (const body of [request, { query: '{ __typename }' }, [request]]) {
+      const { status, result } = await post(server, body, key);
+      assert.equal(status, 400);
+      assert.deepEqual(codes(result), ['BAD_USER_INPUT']);
+      assert.match(JSON.stringify(result), /idempotency key must be/);
+    }
+  }
+  for (const key of ['', 'a b', 7, {}, ['k']]) {
+    const { result } = await post(server, [withKey(request, key), { query: '{ __typename }' }]);
+    const [refused, other] = result as Result[];
+    assert.deepEqual(codes(refused), ['BAD_USER_INPUT']);
+    assert.deepEqual(other, { data: { __typename: 'Query' } });
+  }
+  assert.equal((await post(server, withKey(request, null))).replayed, null);
+  assert.deepEqual(await titles(server), ['one']);
+});
+
+test('the extension is the same key over HTTP and over sockets of both protocols', async (t) => {
+  const server = await start(t);
+  const request = mutation(create('one'));
+  const first = await post(server, request, 'k');
+  const again = await post(server, [withKey(request, '"k"')]);
+  assert.deepEqual(again, { status: 200, replayed: 'true', result: [first.result] });
+  for (const [protocol, type] of [
+    ['graphql-transport-ws', 'subscribe'],
+    ['graphql-ws', 'start'],
+  ] as const) {
+    const client = await connectReady(server.port, { protocols: [protocol] });
+    const ask = (id: string, payload: object): Promise<Message> =>
+      client.ask({ id, type, payload });
+    assert.deepEqual((await ask('1', withKey(request, 'k'))).payload, first.result);
+    assert.equal((await client.next()).type, 'complete');
+    const { type: error, payload } = await ask('2', withKey(request, 'a b'));
+    assert.equal(error, 'error');
+    assert.match(JSON.stringify(payload), /BAD_USER_INPUT/);
+    const other = await ask('3', withKey(mutation(create('other')), 'k'));
+    assert.match(JSON.stringify(other.payload), /was used for another request/);
+    await client.close();
+  }
+  assert.deepEqual(await titles(server), ['one']);
+});
+
+test('a comment that is sent again is announced once', async (t) => {
+  const server = await start(t);
+  const created = (await post(server, mutation(create('one')))).result as Result;
+  const postId = String(created.data?.['createPost']);
+  const client = await connectReady(server.port);
+  const query = 'subscription { commentAdded { content } }';
+  client.send({ id: 's', type: 'subscribe', payload: { query } });
+  const add = (content: string): object =>
+    mutation(`addComment(commentInput: {postId: "${postId}", content: "${content}"})`);
+  for (let n = 0; n < 3; n += 1) {
+    const payload = withKey(add('once'), 'k');
+    client.send({ id: `m${n}`, type: 'subscribe', payload });
+  }
+  client.send({ id: 'then', type: 'subscribe', payload: add('then') });
+  const contents: unknown[] = [];
+  while (contents.at(-1) !== 'then') {
+    const { id, payload } = await client.next();
+    const { commentAdded } = (payload as Result | undefined)?.data ?? {};
+    if (id === 's') contents.push((commentAdded as { readonly content: string }).content);
+  }
+  assert.deepEqual(contents, ['once', 'then']);
+});
+
+test('a file that is uploaded again is neither stored nor replaced', async (t) => {
+  const server = await start(t);
+  const query = 'mutation ($file: Upload!) { a: upload(file: $file) b: upload(file: $file) }';
+  const send = async (content: string, key: string, name = 'a.txt') => {
+    const parts = [
+      ['operations', { query, variables: { file: null } }],
+      ['map', { '0': ['variables.file'] }],
+      ['0', content, name, 'text/plain'],
+    ] as const;
+    return postParts(server, parts, { 'Idempotency-Key': key });
+  };
+  const stored = async (): Promise<string> => (await server.fetch('/api/multiparts/a.txt')).text();
+  const done = { data: { a: true, b: true } };
+  assert.deepEqual((await send('first', 'k')).body, done);
+  assert.deepEqual((await send('second', 'other')).body, done);
+  assert.deepEqual((await send('first', 'k')).body, done);
+  assert.equal(await stored(), 'second');
+  assert.equal(server.logged.filter(({ event }) => event === 'file uploaded').length, 4);
+  assert.deepEqual(codes((await send('first', 'k', 'b.txt')).body), [
+    'BAD_USER_INPUT',
+    'BAD_USER_INPUT',
+  ]);
+  assert.equal((await server.fetch('/api/multiparts/b.txt')).status, 404);
+  assert.equal((await send('first', 'a b')).status, 400);
+});
+
+test('a hash in the place of the document it names is the same request', async (t) => {
+  const server = await start(t);
+  const { query } = mutation(create('one'));
+  const sha256Hash = createHash('sha256').update(query).digest('hex');
+  const extensions = { persistedQuery: { version: 1, sha256Hash }, idempotencyKey: 'k' };
+  assert.deepEqual(codes((await post(server, { extensions })).result), [
+    'PERSISTED_QUERY_NOT_FOUND',
+  ]);
+  assert.equal((await post(server, { query, extensions })).replayed, null);
+  assert.equal((await post(server, { extensions })).replayed, 'true');
+  assert.equal((await post(server, { query }, 'k')).replayed, 'true');
+  assert.deepEqual(await titles(server), ['one']);
+});
+
+test('accounts share no key, and a key needs the token that the mutation needs', async (t) => {
+  const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
+  const [user, admin] = [await logIn(server), await logIn(server, 'admin')];
+  const request = mutation(create('one'));
+  const comment = mutation(
+    'addComment(commentInput: {postId: "00000000-0000-0000-0000-000000000000", content: "a"})',
+  );
+  // The second has no key of its own.
+  const { result } = await post(server, [withKey(request, 'k'), comment, comment]);
+  for (const one of result as Result[]) assert.deepEqual(codes(one), ['UNAUTHENTICATED']);
+  for (const replayed of [null, 'true']) {
+    for (const token of [user, admin]) {
+      const answer = await post(server, request, 'k', { authorization: `Bearer ${token}` });
+      assert.equal(answer.replayed, replayed);
+    }
+  }
+});

@@ -1,0 +1,371 @@
+/** R40: what is sent again under its key is not done again, whatever the route and the store. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { logIn } from '../support/login.js';
+import { multipartBody, multipartType, part } from '../support/multipart.js';
+import { ask, connectRaw } from '../support/raw-client.js';
+import { startServer, type TestServer } from '../support/server.js';
+import { askEvents } from '../support/sse-client.js';
+import { stores } from '../support/stores.js';
+import { until } from '../support/until.js';
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: string | Buffer;
+  readonly type?: string;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+const json = 'application/json';
+const patch = 'application/json-patch+json';
+const merge = 'application/merge-patch+json';
+
+const send = (url: string, { method, path, body, type }: Sent, headers: Headers = {}) =>
+  fetch(`${url}${path}`, {
+    method,
+    headers: { ...(type !== undefined && { 'Content-Type': type }), ...headers },
+    ...(body !== undefined && { body }),
+  });
+
+const under = (key: string, more: Headers = {}): Headers => ({ 'Idempotency-Key': key, ...more });
+
+/** What a client sees of a response, without what differs by time and request. */
+async function seen(response: Response): Promise<readonly unknown[]> {
+  const { status, headers } = response;
+  const location = headers.get('location');
+  return [status, location, headers.get('idempotency-replayed'), await response.text()];
+}
+
+const code = async (response: Response): Promise<unknown> =>
+  ((await response.json()) as { readonly code: unknown }).code;
+
+async function create(url: string, path: string, value: object): Promise<string> {
+  const sent = { method: 'POST', path, type: json, body: JSON.stringify(value) };
+  const response = await send(url, sent);
+  assert.equal(response.status, 201);
+  const location = new URL(response.headers.get('location') ?? '', url).pathname;
+  return location.replace(/^\/articles/, '/api/articles');
+}
+
+const newPost = (url: string) => create(url, '/posts', { title: 'a post', content: 'text' });
+const newTodo = (url: string) => create(url, '/api/todos', { title: 'a todo' });
+const newArticle = (url: string) => create(url, '/api/articles', { title: 'an article' });
+
+const upload = (path: string, name: string, content: string): Sent => ({
+  method: 'POST',
+  path,
+  type: multipartType,
+  body: multipartBody([part('part', content, { fileName: name, type: 'text/plain' })]),
+});
+
+/** What a route changes: a text that another write of the same kind makes another one. */
+async function stateAt(url: string, path: string): Promise<string> {
+  const response = await fetch(`${url}${path}`);
+  const tag = path.startsWith('/api/multiparts') ? response.headers.get('etag') : '';
+  return `${response.status} ${tag} ${await response.text()}`;
+}
+
+interface Case {
+  readonly sent: Sent;
+  /** The same under the same key, but for this. */
+  readonly other: Partial<Sent>;
+  readonly status: number;
+  readonly state: string;
+  /** What somebody else does between the first and its repetition. */
+  readonly between?: Sent;
+}
+
+type Make = (url: string) => Promise<Case> | Case;
+
+const creating = (path: string, value: object): Make => {
+  const sent = { method: 'POST', path, type: json, body: JSON.stringify(value) };
+  const other = { body: JSON.stringify({ ...value, title: 'another' }) };
+  return () => ({ sent, other, status: 201, state: path });
+};
+const changing =
+  (make: (url: string) => Promise<string>, change: Pick<Sent, 'method' | 'type'>): Make =>
+  async (url) => {
+    const path = await make(url);
+    const of = (title: string): Sent => {
+      const value = { title, ...(change.method === 'PUT' && { content: 'text' }) };
+      const operations = [{ op: 'replace', path: '/title', value: title }];
+      return { ...change, path, body: JSON.stringify(change.type === patch ? operations : value) };
+    };
+    const [sent, other, between] = [of('first'), of('other'), of('between')];
+    return { sent, other, between, status: 204, state: path };
+  };
+const removing =
+  (make: (url: string) => Promise<string>): Make =>
+  async (url) => {
+    const path = await make(url);
+    return {
+      sent: { method: 'DELETE', path },
+      other: { path: await make(url) },
+      status: 204,
+      state: path,
+    };
+  };
+const uploading =
+  (path: string): Make =>
+  () => {
+    const name = `${randomUUID()}.txt`;
+    const [sent, between] = [upload(path, name, 'first'), upload(path, name, 'between')];
+    const other = upload(path, `${randomUUID()}.txt`, 'first');
+    return { sent, other, between, status: 200, state: `/api/multiparts/${name}` };
+  };
+const newFile = async (url: string): Promise<string> => {
+  const name = `${randomUUID()}.txt`;
+  await send(url, upload('/api/multiparts/simple', name, 'text'));
+  return `/api/multiparts/${name}`;
+};
+
+const routes: Readonly<Record<string, Make>> = {
+  'POST /posts': creating('/posts', { title: 'a', content: 'b' }),
+  'PUT /posts/{id}': changing(newPost, { method: 'PUT', type: json }),
+  'PATCH /posts/{id}': changing(newPost, { method: 'PATCH', type: merge }),
+  'DELETE /posts/{id}': removing(newPost),
+  'POST /posts/{id}/comments': async (url) => {
+    const path = `${await newPost(url)}/comments`;
+    const sent = { method: 'POST', path, type: json, body: '{"content":"a"}' };
+    return { sent, other: { body: '{"content":"b"}' }, status: 201, state: path };
+  },
+  'DELETE /comments/{id}': removing(async (url) =>
+    create(url, `${await newPost(url)}/comments`, { content: 'a' }),
+  ),
+  'POST /api/todos': creating('/api/todos', { title: 'a' }),
+  'PATCH /api/todos/{id}': changing(newTodo, { method: 'PATCH', type: merge }),
+  'DELETE /api/todos/{id}': removing(newTodo),
+  'POST /api/articles': creating('/api/articles', { title: 'a' }),
+  'PATCH /api/articles': async (url) => {
+    await newArticle(url);
+    const of = (title: string): Sent => {
+      const body = JSON.stringify([{ op: 'replace', path: '/0/title', value: title }]);
+      return { method: 'PATCH', path: '/api/articles', type: patch, body };
+    };
+    const [sent, other, between] = [of('first'), of('other'), of('between')];
+    return { sent, other, between, status: 204, state: '/api/articles' };
+  },
+  'PATCH /api/articles/{id}': changing(newArticle, { method: 'PATCH', type: patch }),
+  'POST /api/multiparts/simple': uploading('/api/multiparts/simple'),
+  'POST /api/multiparts/list': uploading('/api/multiparts/list'),
+  'DELETE /api/multiparts/{name}': removing(newFile),
+};
+
+for (const store of stores) {
+  describe(`a write under a key, ${store.name}`, { skip: store.skip }, () => {
+    let server: TestServer;
+    let url = '';
+    const endings: (() => Promise<void>)[] = [];
+    before(async () => {
+      const ending = { after: (end: () => Promise<void>) => endings.unshift(end) };
+      server = await startServer(ending, { env: { STORE_URL: await store.newUrl(ending) } });
+      ({ url } = server);
+    });
+    after(async () => {
+      for (const end of endings) await end();
+    });
+
+    for (const [route, make] of Object.entries(routes)) {
+      it(`is done once: ${route}`, async () => {
+        const { sent, other, status, state, between } = await make(url);
+        const key = under(randomUUID());
+        const [firstStatus, location, replayed, body] = await seen(await send(url, sent, key));
+        assert.deepEqual([firstStatus, replayed], [status, null]);
+        if (between !== undefined) assert.equal((await send(url, between)).status, status);
+        const before = await stateAt(url, state);
+        const repeated = await seen(await send(url, sent, key));
+        assert.deepEqual(repeated, [status, location, 'true', body]);
+        assert.equal(await stateAt(url, state), before);
+        const refused = await send(url, { ...sent, ...other }, key);
+        assert.deepEqual([refused.status, await code(refused)], [422, 'idempotency_key_reused']);
+        assert.equal(await stateAt(url, state), before);
+        // Under another key, or none, it is another write.
+        assert.equal((await send(url, sent)).headers.get('idempotency-replayed'), null);
+        if (between !== undefined) assert.notEqual(await stateAt(url, state), before);
+      });
+    }
+
+    const comment = async (): Promise<Sent> => {
+      const path = `${await newPost(url)}/comments`;
+      return { method: 'POST', path, type: json, body: '{"content":"once"}' };
+    };
+    const count = async (path: string): Promise<number> =>
+      ((await (await fetch(`${url}${path}`)).json()) as unknown[]).length;
+
+    it('is done once although it is sent twenty times at the same time', async () => {
+      const sent = await comment();
+      const key = under(randomUUID());
+      const responses = await Promise.all(Array.from({ length: 20 }, () => send(url, sent, key)));
+      const locations = new Set(responses.map(({ headers }) => headers.get('location')));
+      assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([201]));
+      assert.equal(locations.size, 1);
+      const replayed = responses.filter(({ headers }) => headers.has('idempotency-replayed'));
+      assert.equal(replayed.length, 19);
+      assert.equal(await count(sent.path), 1);
+    });
+
+    it('whose response was lost is answered when it is sent again', async (t) => {
+      const { method, path, type = '', body = '' } = await comment();
+      const key = randomUUID();
+      const lost = await connectRaw(t, server.port);
+      const head = `Host: a\r\nContent-Type: ${type}\r\nIdempotency-Key: ${key}`;
+      lost.send(`${method} ${path} HTTP/1.1\r\n${head}\r\nContent-Length: ${body.length}\r\n\r\n`);
+      lost.send(body);
+      await until('the comment', async () => (await count(path)) === 1);
+      lost.destroy();
+      const response = await send(url, { method, path, type, body }, under(`"${key}"`));
+      const { status, headers } = response;
+      assert.deepEqual([status, headers.get('idempotency-replayed')], [201, 'true']);
+      assert.match(headers.get('location') ?? '', /^\/comments\/[0-9a-f-]{36}$/);
+      assert.equal(await count(path), 1);
+    });
+
+    it('with If-Match is answered 204 again, although the tag has changed', async () => {
+      const path = await newPost(url);
+      const tag = (await fetch(`${url}${path}`)).headers.get('etag') ?? '';
+      for (const sent of [
+        { method: 'PATCH', path, type: merge, body: '{"title":"mine"}' },
+        { method: 'DELETE', path },
+      ]) {
+        const etag = (await fetch(`${url}${path}`)).headers.get('etag') ?? '';
+        const headers = under(randomUUID(), { 'If-Match': etag });
+        assert.equal((await send(url, sent, headers)).status, 204);
+        assert.deepEqual(await seen(await send(url, sent, headers)), [204, null, 'true', '']);
+      }
+      const gone = await send(url, { method: 'DELETE', path }, { 'If-Match': tag });
+      assert.equal(gone.status, 404);
+    });
+
+    it('that stores nothing uses up no key', async () => {
+      const key = under(randomUUID());
+      const sent = { method: 'POST', path: '/api/todos', type: json, body: '{"title":7}' };
+      assert.equal((await send(url, sent, key)).status, 422);
+      const path = await newTodo(url);
+      const change = { method: 'PATCH', path, type: merge, body: '{"title":"b"}' };
+      const missing = { ...change, path: `/api/todos/${randomUUID()}` };
+      assert.equal((await send(url, missing, key)).status, 404);
+      assert.equal((await send(url, change, { ...key, 'If-Match': '"other"' })).status, 412);
+      const { status, headers } = await send(url, change, key);
+      assert.deepEqual([status, headers.get('idempotency-replayed')], [204, null]);
+    });
+
+    it('is announced to subscribers once', async () => {
+      const sent = await comment();
+      const postId = sent.path.split('/')[2];
+      const query = `subscription { commentAdded(postId: "${postId}") { content } }`;
+      const events = await askEvents(server, query);
+      const key = under(randomUUID());
+      for (let n = 0; n < 3; n += 1) assert.equal((await send(url, sent, key)).status, 201);
+      await send(url, { ...sent, body: '{"content":"then"}' });
+      const contents: string[] = [];
+      while (contents.length < 2) {
+        const content = /"content":"(\w+)"/.exec((await events.next()) ?? '')?.[1];
+        if (content !== undefined) contents.push(content);
+      }
+      assert.deepEqual(contents, ['once', 'then']);
+      events.leave();
+    });
+
+    it('belongs to the account of its token, or to all who send none', async () => {
+      const [ann, admin] = [await logIn(server), await logIn(server, 'admin')];
+      const sent = { method: 'POST', path: '/api/todos', type: json, body: '{"title":"a"}' };
+      const key = randomUUID();
+      const first = new Set<unknown>();
+      for (const again of [null, 'true']) {
+        for (const authorization of [`Bearer ${ann}`, `Bearer ${admin}`, undefined]) {
+          const headers = under(key, authorization === undefined ? {} : { authorization });
+          const [status, location, replayed] = await seen(await send(url, sent, headers));
+          assert.deepEqual([status, replayed], [201, again]);
+          first.add(location);
+        }
+      }
+      assert.equal(first.size, 3);
+      const foreign = await send(url, sent, under(key, { authorization: 'Bearer no.to.ken' }));
+      assert.deepEqual([foreign.status, await code(foreign)], [401, 'invalid_token']);
+    });
+  });
+}
+
+describe('a key', () => {
+  const valid: readonly (readonly [string, string])[] = [
+    ['8e03978e-40d5', '"8e03978e-40d5"'],
+    ['!~', '"!~"'],
+    ['a"b', String.raw`"a\"b"`],
+    [String.raw`a\b`, String.raw`"a\\b"`],
+    ['k'.repeat(255), `"${'k'.repeat(255)}"`],
+  ];
+  const invalid = ['', '""', '"', '"a', 'a b', '"a b"', '"a"b', '"a";b=c', String.raw`"a\b"`];
+  const lines = ['Idempotency-Key: a\r\nIdempotency-Key: a', 'Idempotency-Key: é'];
+
+  it('is the same, bare or quoted', async (t) => {
+    const { url } = await startServer(t);
+    const sent = { method: 'POST', path: '/api/todos', type: json, body: '{"title":"a"}' };
+    for (const [bare, quoted] of valid) {
+      const first = await send(url, sent, under(bare));
+      const again = await send(url, sent, under(quoted));
+      assert.equal(again.headers.get('idempotency-replayed'), 'true', bare);
+      assert.equal(again.headers.get('location'), first.headers.get('location'));
+    }
+  });
+
+  it('of any other form is refused, and nothing is stored', async (t) => {
+    const { url, port } = await startServer(t);
+    const before = await stateAt(url, '/api/todos');
+    const all = [...invalid, 'k'.repeat(256)].map((key) => `Idempotency-Key: ${key}`);
+    for (const line of [...all, ...lines]) {
+      const head = `Host: a\r\nContent-Type: ${json}\r\nContent-Length: 13\r\n${line}`;
+      const sent = `POST /api/todos HTTP/1.1\r\n${head}\r\n\r\n{"title":"a"}`;
+      const { status, body } = await ask(t, port, sent);
+      assert.equal(status, 400, line);
+      assert.match(body.toString(), /"code":"invalid_idempotency_key"/, line);
+    }
+    assert.equal(await stateAt(url, '/api/todos'), before);
+  });
+
+  it('is refused before the files of an upload come', async (t) => {
+    const { port } = await startServer(t);
+    const client = await connectRaw(t, port);
+    const head = [`Content-Type: ${multipartType}`, 'Content-Length: 1000000'];
+    const lines = ['POST /api/multiparts/simple HTTP/1.1', 'Host: a', ...head];
+    client.send([...lines, 'Idempotency-Key: a b', 'Expect: 100-continue']);
+    assert.equal((await client.response()).status, 400);
+  });
+
+  it('counts for nothing in reads and in a login, and is used up by no request without a token', async (t) => {
+    const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
+    const { url } = server;
+    const login = { method: 'POST', path: '/auth/login', type: json };
+    const body = '{"username":"user","password":"password"}';
+    for (const path of ['/posts', '/api/todos', '/hello']) {
+      assert.equal((await send(url, { method: 'GET', path }, under('a b'))).status, 200);
+    }
+    assert.equal((await send(url, { ...login, body }, under('a b'))).status, 200);
+    const sent = {
+      method: 'POST',
+      path: '/posts',
+      type: json,
+      body: '{"title":"a","content":"b"}',
+    };
+    assert.equal((await send(url, sent, under('k'))).status, 401);
+    const headers = under('k', { authorization: `Bearer ${await logIn(server)}` });
+    const [status, , replayed] = await seen(await send(url, sent, headers));
+    assert.deepEqual([status, replayed], [201, null]);
+  });
+
+  it('adds nothing to the response where there is none', async (t) => {
+    const { port } = await startServer(t);
+    const head = `Host: a\r\nContent-Type: ${json}\r\nContent-Length: 13`;
+    const { headers } = await ask(
+      t,
+      port,
+      `POST /api/todos HTTP/1.1\r\n${head}\r\n\r\n{"title":"a"}`,
+    );
+    const { headers: plain } = await ask(t, port, 'OPTIONS /api/todos HTTP/1.1\r\nHost: a\r\n\r\n');
+    const own = [...headers.keys()].filter((name) => !plain.has(name));
+    assert.deepEqual(own, ['location', 'content-length']);
+  });
+});
