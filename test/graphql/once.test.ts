@@ -98,6 +98,32 @@ test('another request under a used key is refused as a whole, with the fields th
   }
 });
 
+test('a change that is sent again changes nothing, and answers what its first time did', async (t) => {
+  const server = await start(t);
+  const ask = async (field: string, key?: string) => {
+    const { result, replayed } = await post(server, mutation(field), key);
+    const { data, errors } = result as Result;
+    return [Object.values(data ?? {})[0] ?? codes({ errors }), replayed];
+  };
+  const [id] = await ask(create('one'));
+  const update = (title: string): string =>
+    `updatePost(id: "${String(id)}", changes: {title: "${title}"}) { title }`;
+  assert.deepEqual(await ask(update('two'), 'u'), [{ title: 'TWO' }, null]);
+  await ask(update('three'));
+  assert.deepEqual(await ask(update('two'), 'u'), [{ title: 'THREE' }, 'true']);
+  assert.deepEqual(await ask(update('four'), 'u'), [['BAD_USER_INPUT'], null]);
+  const [comment] = await ask(`addComment(commentInput: {postId: "${String(id)}", content: "a"})`);
+  for (const [field, removed] of [
+    ['deleteComment', comment],
+    ['deletePost', id],
+  ]) {
+    const remove = `${String(field)}(id: "${String(removed)}")`;
+    assert.deepEqual(await ask(remove, String(field)), [removed, null]);
+    assert.deepEqual(await ask(remove, String(field)), [removed, 'true']);
+    assert.deepEqual(await ask(remove), [['NOT_FOUND'], null]);
+  }
+});
+
 test('a key that is not valid refuses the request, or the operation that has it', async (t) => {
   const server = await start(t);
   const request = mutation(create('one'));

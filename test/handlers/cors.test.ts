@@ -34,14 +34,14 @@ const shared = {
   'access-control-allow-origin': page,
   'access-control-expose-headers':
     'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range, ' +
-    'Preference-Applied',
+    'Preference-Applied, Idempotency-Replayed',
   vary: 'Origin',
 };
 
 const preflightOf = (method: string): Record<string, string> => ({
   Origin: page,
   'Access-Control-Request-Method': method,
-  'Access-Control-Request-Headers': 'authorization,content-type,if-match',
+  'Access-Control-Request-Headers': 'authorization,content-type,if-match,idempotency-key',
 });
 
 suite('without ALLOWED_ORIGINS', () => {

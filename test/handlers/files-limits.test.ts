@@ -71,6 +71,7 @@ test('a download counts its list among what waits for a client', async (t) => {
     config: readConfig({}),
     log: () => undefined,
     createUuid: () => '',
+    viewerOf: () => undefined,
   });
   const { port, pool } = await startHttp(t, { routes: { 'GET /': download }, env: patient });
   const slow = await connectRaw(t, port);
