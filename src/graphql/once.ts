@@ -88,7 +88,7 @@ export class KeyedWrites {
     const id = (await account())?.id;
     this.#check ??= (async () => this.#requests.find({ key: toStoredKey(id, key), print }))();
     await this.#check;
-    return { key: toStoredKey(id, key, index, field), print };
+    return { key: toStoredKey(id, key, [index, field]), print };
   }
 
   /** Call it with what the store has returned for a write. */

@@ -47,11 +47,15 @@ export function digestOf(data: string | Buffer): string {
 }
 
 /**
- * How the store knows a key. In GraphQL a request can have several writes: `operation` is the
- * number of one in its batch, `field` the number of the mutation in the operation.
+ * How the store knows a key. In GraphQL a request can have several writes: `place` is the number of
+ * the operation in its batch, and that of the mutation in the operation.
  */
-export function toStoredKey(account = '', key = '', operation = 0, field = 0): string {
-  return digestOf(JSON.stringify([account, key, operation, field]));
+export function toStoredKey(
+  account: string | undefined,
+  key: string,
+  place: readonly [number, number] = [0, 0],
+): string {
+  return digestOf(JSON.stringify([account ?? '', key, ...place]));
 }
 
 /** How the store knows a request; `content`: what identifies its body, if it is streamed. */

@@ -26,13 +26,12 @@ const withKey = (request: object, idempotencyKey: unknown): object => ({
 async function post(
   { url }: TestServer,
   body: object,
-  key?: string,
-  more: Readonly<Record<string, string>> = {},
+  { key, token }: { readonly key?: string | undefined; readonly token?: string } = {},
 ) {
   const headers = {
     'Content-Type': 'application/json',
     ...(key !== undefined && { 'Idempotency-Key': key }),
-    ...more,
+    ...(token !== undefined && { Authorization: `Bearer ${token}` }),
   };
   const response = await fetch(`${url}/graphql`, {
     method: 'POST',
@@ -40,7 +39,7 @@ async function post(
     body: JSON.stringify(body),
   });
   const replayed = response.headers.get('idempotency-replayed');
-  return { status: response.status, replayed, result: (await response.json()) as unknown };
+  return { status: response.status, replayed, result: await response.json() };
 }
 
 const titles = async (server: TestServer): Promise<readonly string[]> => {
@@ -53,13 +52,13 @@ const start = (t: TestContext, env = {}) =>
 test('each field of a mutation has the answer of its first time', async (t) => {
   const server = await start(t);
   const request = mutation(create('one', 'a'), create('two', 'b'));
-  const first = await post(server, request, 'k');
+  const first = await post(server, request, { key: 'k' });
   assert.deepEqual([first.status, first.replayed], [200, null]);
-  assert.deepEqual(await post(server, request, '"k"'), { ...first, replayed: 'true' });
+  assert.deepEqual(await post(server, request, { key: '"k"' }), { ...first, replayed: 'true' });
   assert.deepEqual(await titles(server), ['two', 'one']);
   // Without a key, and under another one, it is another request.
   assert.equal((await post(server, request)).replayed, null);
-  assert.equal((await post(server, request, 'other')).replayed, null);
+  assert.equal((await post(server, request, { key: 'other' })).replayed, null);
   assert.equal((await titles(server)).length, 6);
 });
 
@@ -67,25 +66,25 @@ test('each operation of a batch too, and what stored nothing uses up nothing', a
   const server = await start(t);
   const blank = mutation(create(' '));
   const batch = [mutation(create('one')), blank, { query: '{ nothing }' }, mutation(create('two'))];
-  const first = await post(server, batch, 'k');
+  const first = await post(server, batch, { key: 'k' });
   assert.deepEqual(codes((first.result as Result[])[1]), ['BAD_USER_INPUT']);
-  assert.deepEqual(await post(server, batch, 'k'), { ...first, replayed: 'true' });
+  assert.deepEqual(await post(server, batch, { key: 'k' }), { ...first, replayed: 'true' });
   assert.deepEqual(await titles(server), ['two', 'one']);
-  assert.equal((await post(server, [blank], 'k2')).replayed, null);
-  assert.equal((await post(server, [mutation(create('three'))], 'k2')).replayed, null);
+  assert.equal((await post(server, [blank], { key: 'k2' })).replayed, null);
+  assert.equal((await post(server, [mutation(create('three'))], { key: 'k2' })).replayed, null);
   assert.deepEqual(await titles(server), ['three', 'two', 'one']);
 });
 
 test('another request under a used key is refused as a whole, with the fields that it adds', async (t) => {
   const server = await start(t);
-  await post(server, mutation(create('one')), 'k');
+  await post(server, mutation(create('one')), { key: 'k' });
   for (const other of [
     mutation(create('other')),
     mutation(create(' ', 'a'), create('other', 'b')),
     [mutation(create('one')), mutation(create('other'))],
     withKey({ query: `mutation Named { ${create('one')} }` }, 'k'),
   ]) {
-    const { result, replayed } = await post(server, other, 'k');
+    const { result, replayed } = await post(server, other, { key: 'k' });
     const results = Array.isArray(result) ? (result as Result[]) : [result as Result];
     for (const one of results) {
       for (const { message, extensions } of one.errors ?? assert.fail()) {
@@ -101,25 +100,27 @@ test('another request under a used key is refused as a whole, with the fields th
 test('a change that is sent again changes nothing, and answers what its first time did', async (t) => {
   const server = await start(t);
   const ask = async (field: string, key?: string) => {
-    const { result, replayed } = await post(server, mutation(field), key);
+    const { result, replayed } = await post(server, mutation(field), { key });
     const { data, errors } = result as Result;
-    return [Object.values(data ?? {})[0] ?? codes({ errors }), replayed];
+    return [Object.values(data ?? {})[0] ?? codes({ errors }), replayed] as const;
   };
-  const [id] = await ask(create('one'));
+  const [id = ''] = (await ask(create('one'))) as readonly string[];
   const update = (title: string): string =>
-    `updatePost(id: "${String(id)}", changes: {title: "${title}"}) { title }`;
+    `updatePost(id: "${id}", changes: {title: "${title}"}) { title }`;
   assert.deepEqual(await ask(update('two'), 'u'), [{ title: 'TWO' }, null]);
   await ask(update('three'));
   assert.deepEqual(await ask(update('two'), 'u'), [{ title: 'THREE' }, 'true']);
   assert.deepEqual(await ask(update('four'), 'u'), [['BAD_USER_INPUT'], null]);
-  const [comment] = await ask(`addComment(commentInput: {postId: "${String(id)}", content: "a"})`);
+  const [comment = ''] = (await ask(
+    `addComment(commentInput: {postId: "${id}", content: "a"})`,
+  )) as readonly string[];
   for (const [field, removed] of [
     ['deleteComment', comment],
     ['deletePost', id],
-  ]) {
-    const remove = `${String(field)}(id: "${String(removed)}")`;
-    assert.deepEqual(await ask(remove, String(field)), [removed, null]);
-    assert.deepEqual(await ask(remove, String(field)), [removed, 'true']);
+  ] as const) {
+    const remove = `${field}(id: "${removed}")`;
+    assert.deepEqual(await ask(remove, field), [removed, null]);
+    assert.deepEqual(await ask(remove, field), [removed, 'true']);
     assert.deepEqual(await ask(remove), [['NOT_FOUND'], null]);
   }
 });
@@ -129,7 +130,7 @@ test('a key that is not valid refuses the request, or the operation that has it'
   const request = mutation(create('one'));
   for (const key of ['a b', '""', 'k'.repeat(256)]) {
     for (const body of [request, { query: '{ __typename }' }, [request]]) {
-      const { status, result } = await post(server, body, key);
+      const { status, result } = await post(server, body, { key });
       assert.equal(status, 400);
       assert.deepEqual(codes(result), ['BAD_USER_INPUT']);
       assert.match(JSON.stringify(result), /idempotency key must be/);
@@ -148,7 +149,7 @@ test('a key that is not valid refuses the request, or the operation that has it'
 test('the extension is the same key over HTTP and over sockets of both protocols', async (t) => {
   const server = await start(t);
   const request = mutation(create('one'));
-  const first = await post(server, request, 'k');
+  const first = await post(server, request, { key: 'k' });
   const again = await post(server, [withKey(request, '"k"')]);
   assert.deepEqual(again, { status: 200, replayed: 'true', result: [first.result] });
   for (const [protocol, type] of [
@@ -229,7 +230,7 @@ test('a hash in the place of the document it names is the same request', async (
   ]);
   assert.equal((await post(server, { query, extensions })).replayed, null);
   assert.equal((await post(server, { extensions })).replayed, 'true');
-  assert.equal((await post(server, { query }, 'k')).replayed, 'true');
+  assert.equal((await post(server, { query }, { key: 'k' })).replayed, 'true');
   assert.deepEqual(await titles(server), ['one']);
 });
 
@@ -245,7 +246,7 @@ test('accounts share no key, and a key needs the token that the mutation needs',
   for (const one of result as Result[]) assert.deepEqual(codes(one), ['UNAUTHENTICATED']);
   for (const replayed of [null, 'true']) {
     for (const token of [user, admin]) {
-      const answer = await post(server, request, 'k', { authorization: `Bearer ${token}` });
+      const answer = await post(server, request, { key: 'k', token });
       assert.equal(answer.replayed, replayed);
     }
   }

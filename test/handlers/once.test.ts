@@ -3,45 +3,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
+import { codeOf, json, merge, patch, seen, send, type Sent, under } from '../support/keyed.js';
 import { logIn } from '../support/login.js';
 import { multipartBody, multipartType, part } from '../support/multipart.js';
-import { ask, connectRaw } from '../support/raw-client.js';
+import { connectRaw } from '../support/raw-client.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { askEvents } from '../support/sse-client.js';
 import { stores } from '../support/stores.js';
 import { until } from '../support/until.js';
-
-interface Sent {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: string | Buffer;
-  readonly type?: string;
-}
-
-type Headers = Readonly<Record<string, string>>;
-
-const json = 'application/json';
-const patch = 'application/json-patch+json';
-const merge = 'application/merge-patch+json';
-
-const send = (url: string, { method, path, body, type }: Sent, headers: Headers = {}) =>
-  fetch(`${url}${path}`, {
-    method,
-    headers: { ...(type !== undefined && { 'Content-Type': type }), ...headers },
-    ...(body !== undefined && { body }),
-  });
-
-const under = (key: string, more: Headers = {}): Headers => ({ 'Idempotency-Key': key, ...more });
-
-/** What a client sees of a response, without what differs by time and request. */
-async function seen(response: Response): Promise<readonly unknown[]> {
-  const { status, headers } = response;
-  const location = headers.get('location');
-  return [status, location, headers.get('idempotency-replayed'), await response.text()];
-}
-
-const code = async (response: Response): Promise<unknown> =>
-  ((await response.json()) as { readonly code: unknown }).code;
 
 async function create(url: string, path: string, value: object): Promise<string> {
   const sent = { method: 'POST', path, type: json, body: JSON.stringify(value) };
@@ -176,16 +145,16 @@ for (const store of stores) {
         const [firstStatus, location, replayed, body] = await seen(await send(url, sent, key));
         assert.deepEqual([firstStatus, replayed], [status, null]);
         if (between !== undefined) assert.equal((await send(url, between)).status, status);
-        const before = await stateAt(url, state);
+        const stateThen = await stateAt(url, state);
         const repeated = await seen(await send(url, sent, key));
         assert.deepEqual(repeated, [status, location, 'true', body]);
-        assert.equal(await stateAt(url, state), before);
+        assert.equal(await stateAt(url, state), stateThen);
         const refused = await send(url, { ...sent, ...other }, key);
-        assert.deepEqual([refused.status, await code(refused)], [422, 'idempotency_key_reused']);
-        assert.equal(await stateAt(url, state), before);
+        assert.deepEqual([refused.status, await codeOf(refused)], [422, 'idempotency_key_reused']);
+        assert.equal(await stateAt(url, state), stateThen);
         // Under another key, or none, it is another write.
         assert.equal((await send(url, sent)).headers.get('idempotency-replayed'), null);
-        if (between !== undefined) assert.notEqual(await stateAt(url, state), before);
+        if (between !== undefined) assert.notEqual(await stateAt(url, state), stateThen);
       });
     }
 
@@ -285,87 +254,7 @@ for (const store of stores) {
       }
       assert.equal(first.size, 3);
       const foreign = await send(url, sent, under(key, { authorization: 'Bearer no.to.ken' }));
-      assert.deepEqual([foreign.status, await code(foreign)], [401, 'invalid_token']);
+      assert.deepEqual([foreign.status, await codeOf(foreign)], [401, 'invalid_token']);
     });
   });
 }
-
-describe('a key', () => {
-  const valid: readonly (readonly [string, string])[] = [
-    ['8e03978e-40d5', '"8e03978e-40d5"'],
-    ['!~', '"!~"'],
-    ['a"b', String.raw`"a\"b"`],
-    [String.raw`a\b`, String.raw`"a\\b"`],
-    ['k'.repeat(255), `"${'k'.repeat(255)}"`],
-  ];
-  const invalid = ['', '""', '"', '"a', 'a b', '"a b"', '"a"b', '"a";b=c', String.raw`"a\b"`];
-  const lines = ['Idempotency-Key: a\r\nIdempotency-Key: a', 'Idempotency-Key: é'];
-
-  it('is the same, bare or quoted', async (t) => {
-    const { url } = await startServer(t);
-    const sent = { method: 'POST', path: '/api/todos', type: json, body: '{"title":"a"}' };
-    for (const [bare, quoted] of valid) {
-      const first = await send(url, sent, under(bare));
-      const again = await send(url, sent, under(quoted));
-      assert.equal(again.headers.get('idempotency-replayed'), 'true', bare);
-      assert.equal(again.headers.get('location'), first.headers.get('location'));
-    }
-  });
-
-  it('of any other form is refused, and nothing is stored', async (t) => {
-    const { url, port } = await startServer(t);
-    const before = await stateAt(url, '/api/todos');
-    const all = [...invalid, 'k'.repeat(256)].map((key) => `Idempotency-Key: ${key}`);
-    for (const line of [...all, ...lines]) {
-      const head = `Host: a\r\nContent-Type: ${json}\r\nContent-Length: 13\r\n${line}`;
-      const sent = `POST /api/todos HTTP/1.1\r\n${head}\r\n\r\n{"title":"a"}`;
-      const { status, body } = await ask(t, port, sent);
-      assert.equal(status, 400, line);
-      assert.match(body.toString(), /"code":"invalid_idempotency_key"/, line);
-    }
-    assert.equal(await stateAt(url, '/api/todos'), before);
-  });
-
-  it('is refused before the files of an upload come', async (t) => {
-    const { port } = await startServer(t);
-    const client = await connectRaw(t, port);
-    const head = [`Content-Type: ${multipartType}`, 'Content-Length: 1000000'];
-    const lines = ['POST /api/multiparts/simple HTTP/1.1', 'Host: a', ...head];
-    client.send([...lines, 'Idempotency-Key: a b', 'Expect: 100-continue']);
-    assert.equal((await client.response()).status, 400);
-  });
-
-  it('counts for nothing in reads and in a login, and is used up by no request without a token', async (t) => {
-    const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
-    const { url } = server;
-    const login = { method: 'POST', path: '/auth/login', type: json };
-    const body = '{"username":"user","password":"password"}';
-    for (const path of ['/posts', '/api/todos', '/hello']) {
-      assert.equal((await send(url, { method: 'GET', path }, under('a b'))).status, 200);
-    }
-    assert.equal((await send(url, { ...login, body }, under('a b'))).status, 200);
-    const sent = {
-      method: 'POST',
-      path: '/posts',
-      type: json,
-      body: '{"title":"a","content":"b"}',
-    };
-    assert.equal((await send(url, sent, under('k'))).status, 401);
-    const headers = under('k', { authorization: `Bearer ${await logIn(server)}` });
-    const [status, , replayed] = await seen(await send(url, sent, headers));
-    assert.deepEqual([status, replayed], [201, null]);
-  });
-
-  it('adds nothing to the response where there is none', async (t) => {
-    const { port } = await startServer(t);
-    const head = `Host: a\r\nContent-Type: ${json}\r\nContent-Length: 13`;
-    const { headers } = await ask(
-      t,
-      port,
-      `POST /api/todos HTTP/1.1\r\n${head}\r\n\r\n{"title":"a"}`,
-    );
-    const { headers: plain } = await ask(t, port, 'OPTIONS /api/todos HTTP/1.1\r\nHost: a\r\n\r\n');
-    const own = [...headers.keys()].filter((name) => !plain.has(name));
-    assert.deepEqual(own, ['location', 'content-length']);
-  });
-});
