@@ -1,0 +1,25 @@
+/** R40 behind a proxy that loses one response of five: what each client intends is done once. */
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { checkOnce, prepare, sendIntents } from './support/intents.js';
+import { startLossyProxy } from './support/lossy-proxy.js';
+import { startServer } from './support/server.js';
+import { stores } from './support/stores.js';
+
+const count = 500;
+
+describe('500 intents through a proxy that loses', () => {
+  for (const { name, skip, newUrl } of stores) {
+    it(`are 500 records and as many answers ${name}`, { skip }, async (t) => {
+      const { url, port } = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
+      const proxy = await startLossyProxy(t, () => [port], 5);
+      const places = await prepare(url);
+      const answers = await sendIntents(proxy.port, places, count).answers;
+      await checkOnce(url, places, answers);
+      // Those whose response was lost were done before they were answered.
+      const replayed = answers.filter(({ isReplayed }) => isReplayed).length;
+      assert.ok(replayed > 0 && proxy.counts.unanswered > 0, JSON.stringify(proxy.counts));
+    });
+  }
+});
