@@ -62,9 +62,8 @@ export function createArticleHandlers(deps: ArticleDeps) {
     create: async (request) => {
       const decode = (body: unknown) => decodeArticleDraft(body, bodyBytesMax);
       const draft = await readJson(request, bodyBytesMax, decode);
-      const article = await articles.save(draft, await findOnce(request, viewerOf));
-      const { id } = article;
-      return toWritten(await created(request, id, `/articles/${id}`), article);
+      const saved = await articles.save(draft, await findOnce(request, viewerOf));
+      return toWritten(await created(request, saved.id, `/articles/${saved.id}`), saved);
     },
 
     patchAll: async (request) => {

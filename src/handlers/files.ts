@@ -51,45 +51,8 @@ const shownHeaders: readonly string[] = [
 type FileDeps = Pick<HandlerDeps, 'uploads' | 'viewerOf' | 'config' | 'log' | 'createUuid'>;
 
 export function createFileHandlers(deps: FileDeps) {
-  const { uploads, viewerOf, config, log, createUuid } = deps;
-  // Loaded with the first upload, so that the server starts faster.
-  let multipart: typeof MultipartModule | undefined;
-
-  /** Stores all files of a request, or none (R18): those of `/simple`, or those of `/list`. */
-  const receive = async (request: HttpRequest, isSimple: boolean): Promise<HttpResponse> => {
-    readIdempotencyKey(request); // one that is not valid is refused before the files come
-    const upload = uploads.begin();
-    try {
-      const received: ReceivedFile[] = [];
-      multipart ??= await import('../http/multipart/read.ts');
-      const { readMultipart, readPart } = multipart;
-      await readMultipart(request, config, async (part, content) => {
-        // Text parts are optional and not stored (R18).
-        if (isSimple && !isFile(part.name)) {
-          await readPart(content, config.bodyBytesMax, request.reservation);
-        } else received.push(await receiveFile(upload, { ...part, content }, createUuid));
-      });
-      if (isSimple && received.length === 0) {
-        throw invalidBody([{ pointer: '/part', message: 'is required' }]);
-      }
-      const onlyNew = request.header('if-none-match')?.trim() === '*';
-      const files = received.map(({ written }) => written);
-      const names = received.map(({ facts }) => [facts.name, facts.fileName]);
-      const once = await findOnce(request, viewerOf, names);
-      const repeated = await upload.commit(files, { onlyNew, once });
-      if (repeated !== undefined) {
-        const present = files.map(({ storedName }) => uploads.list(storedName));
-        return markReplayed(toStoredResponse(request, (await Promise.all(present)).flat()));
-      }
-      for (const { facts } of received) {
-        log('info', 'file uploaded', { requestId: request.id, ...facts });
-      }
-      return toStoredResponse(request, files);
-    } finally {
-      await upload.close();
-    }
-  };
-
+  const { uploads, viewerOf } = deps;
+  const receive = createReceive(deps);
   const respond = async (request: HttpRequest, present: Present): Promise<HttpResponse> => {
     const snapshot = await uploads.open(request.params['name'] ?? '');
     try {
@@ -124,6 +87,54 @@ export function createFileHandlers(deps: FileDeps) {
         return toWritten(emptyResponse(204), await uploads.remove(file, once));
       }),
   } satisfies Readonly<Record<string, Handler>>;
+}
+
+/** Stores all files of a request, or none (R18): those of `/simple`, or those of `/list`. */
+function createReceive({ uploads, viewerOf, config, log, createUuid }: FileDeps) {
+  // Loaded with the first upload, so that the server starts faster.
+  let multipart: typeof MultipartModule | undefined;
+
+  /** Once under a key: its repetition describes what is stored now (R40). */
+  const commit = async (
+    request: HttpRequest,
+    upload: ReturnType<typeof uploads.begin>,
+    received: readonly ReceivedFile[],
+  ): Promise<HttpResponse> => {
+    const onlyNew = request.header('if-none-match')?.trim() === '*';
+    const files = received.map(({ written }) => written);
+    const names = received.map(({ facts }) => [facts.name, facts.fileName]);
+    const once = await findOnce(request, viewerOf, names);
+    if ((await upload.commit(files, { onlyNew, once })) !== undefined) {
+      const present = files.map(async ({ storedName }) => uploads.list(storedName));
+      return markReplayed(toStoredResponse(request, (await Promise.all(present)).flat()));
+    }
+    for (const { facts } of received) {
+      log('info', 'file uploaded', { requestId: request.id, ...facts });
+    }
+    return toStoredResponse(request, files);
+  };
+
+  return async (request: HttpRequest, isSimple: boolean): Promise<HttpResponse> => {
+    readIdempotencyKey(request); // one that is not valid is refused before the files come
+    const upload = uploads.begin();
+    try {
+      const received: ReceivedFile[] = [];
+      multipart ??= await import('../http/multipart/read.ts');
+      const { readMultipart, readPart } = multipart;
+      await readMultipart(request, config, async (part, content) => {
+        // Text parts are optional and not stored (R18).
+        if (isSimple && !isFile(part.name)) {
+          await readPart(content, config.bodyBytesMax, request.reservation);
+        } else received.push(await receiveFile(upload, { ...part, content }, createUuid));
+      });
+      if (isSimple && received.length === 0) {
+        throw invalidBody([{ pointer: '/part', message: 'is required' }]);
+      }
+      return await commit(request, upload, received);
+    } finally {
+      await upload.close();
+    }
+  };
 }
 
 /**

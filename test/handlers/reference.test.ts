@@ -8,7 +8,15 @@ import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
 import { file, form, post } from '../support/files.js';
 import { pluck } from '../support/lists.js';
 import { ask, assertValid, type Change, check, type Described } from '../support/reference.js';
-import { document, entries, type Entry, escape, reference, routes } from '../support/reference.js';
+import {
+  document,
+  entries,
+  type Entry,
+  escape,
+  reference,
+  requiredOf,
+  routes,
+} from '../support/reference.js';
 import { logIn } from '../support/login.js';
 import { type ServerOptions, startServer, type TestServer } from '../support/server.js';
 import { projectFolder } from '../support/source.js';
@@ -80,31 +88,6 @@ describe('the API reference', () => {
     assert.deepEqual(await response.json(), document);
     const refused = await server.fetch('/openapi.json', { headers: { Accept: 'text/html' } });
     assert.equal(refused.status, 406);
-  });
-});
-
-describe('the page of the reference', () => {
-  it('comes under the policy of the browser UI, from files of this host', async (t) => {
-    const server = await startServer(t);
-    const page = await server.fetch('/docs');
-    assert.equal(page.url, `${server.url}/docs/`);
-    assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
-    const ui = await server.fetch('/graphql-ui/');
-    const policy = page.headers.get('content-security-policy') ?? '';
-    assert.match(policy, /default-src 'none'; script-src 'self';/);
-    assert.equal(policy, ui.headers.get('content-security-policy'));
-    const text = await page.text();
-    const files = Array.from(
-      text.matchAll(/(?:src|href)="(?!\.\.\/)([^"]+)"/g),
-      ([, name = '']) => name,
-    );
-    assert.equal(files.length, 6);
-    const licences = ['LICENSE.txt', 'NOTICE.txt', 'swagger-ui-bundle.js.LICENSE.txt'];
-    for (const name of [...files, ...licences]) {
-      assert.match(name, /^[\w.-]+$/);
-      assert.equal((await server.fetch(`/docs/${name}`)).status, 200, name);
-    }
-    assert.equal((await server.fetch('/docs/package.json')).status, 404);
   });
 });
 
@@ -300,9 +283,3 @@ describe('what the API reference says', () => {
     });
   }
 });
-
-/** The members that a JSON body must have. */
-function requiredOf({ operation }: Entry): readonly string[] | undefined {
-  const ref = operation.requestBody?.content['application/json']?.schema.$ref;
-  return reference.components.schemas[ref?.split('/').at(-1) ?? '']?.required;
-}

@@ -228,3 +228,9 @@ function toPattern(location: string | undefined): string | undefined {
 export function escape(step: string): string {
   return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
+
+/** The members that a JSON body must have. */
+export function requiredOf({ operation }: Entry): readonly string[] | undefined {
+  const ref = operation.requestBody?.content['application/json']?.schema.$ref;
+  return reference.components.schemas[ref?.split('/').at(-1) ?? '']?.required;
+}
