@@ -224,7 +224,7 @@ class Group {
       if (event.done === true || this.#ended) return { kind: 'complete' };
       const { value } = event;
       const { position } = events;
-      await this.execute(toJson, value, (json) => this.#deliver(json, { id: value.id, position }));
+      await this.execute(toJson, value, (json) => this.#deliver(json, value.id, position));
     }
   }
 
@@ -243,10 +243,10 @@ class Group {
   }
 
   /** Subscribers that join during the delivery do not get the event. */
-  async #deliver(json: Buffer, facts: Pick<SharedEvent, 'id' | 'position'>): Promise<void> {
+  async #deliver(json: Buffer, id: string, position: number): Promise<void> {
     const { pool, metrics, scheduler } = this.#deps;
     const isSameIteration = scheduler.turns === this.#turn;
-    const event = new SharedEvent(json, pool, { ...facts, isSameIteration });
+    const event = new SharedEvent(json, pool, { id, position, isSameIteration });
     this.#turn = scheduler.turns;
     const subscribers = Array.from(this.subscribers);
     for (let at = 0; at < subscribers.length; at += subscribersAtOnce) {
