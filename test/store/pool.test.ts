@@ -91,9 +91,16 @@ test('a read that loses two connections is refused', async (t) => {
   const { pool, next, sent } = open(t);
   const reading = endOf(pool.read(read));
   (await next()).lose();
-  (await next()).lose();
+  const second = await next();
+  second.done(new Error('read ECONNRESET'));
   assert.equal(await reading, 'unavailable');
   assert.equal(sent.length, 2);
+  // A connection that was lost is used no more, also before it is closed.
+  const later = pool.read(read);
+  const { connection, done } = await next();
+  assert.notEqual(connection, second.connection);
+  done(undefined, empty);
+  await later;
 });
 
 test('a write whose connection is lost is refused, and never runs again', async (t) => {
