@@ -28,6 +28,6 @@ test('a socket keeps little beside what ws and Node keep of it', async (t) => {
   const bytes = ((await open(count)) - first) / count;
   // A bare socket of ws takes 3 KiB, the request of its upgrade would take 1.5 KiB more, a copy of
   // what all sockets share 1 KiB.
-  assert.ok(bytes < 6 * 1024, `${bytes} bytes`);
+  assert.ok(bytes < 6_400, `${bytes} bytes`);
   for (const client of clients) client.socket.terminate();
 });
