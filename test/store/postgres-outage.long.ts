@@ -186,7 +186,7 @@ describe('PostgreSQL', { skip }, () => {
       url,
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
        DROP INDEX inkwell.posts_of_status, inkwell.posts_of_author_status;
-       DROP TABLE inkwell.upload_folder;
+       DROP TABLE inkwell.upload_folder, inkwell.requests;
        ALTER TABLE inkwell.schema_state DROP COLUMN usable_from;
        UPDATE inkwell.schema_state SET version = 4`,
     );
@@ -215,7 +215,7 @@ describe('PostgreSQL', { skip }, () => {
     await database.query(
       url,
       `DROP INDEX inkwell.posts_of_status, inkwell.posts_of_author_status;
-       DROP TABLE inkwell.upload_folder;
+       DROP TABLE inkwell.upload_folder, inkwell.requests;
        ALTER TABLE inkwell.schema_state DROP COLUMN usable_from;
        UPDATE inkwell.schema_state SET version = 7`,
     );

@@ -67,9 +67,11 @@ const restBytesMax = 65_536;
 const smallPiecesMax = 500;
 const smallPieceBytes = 64;
 
+const noBytes: Buffer = Buffer.alloc(0);
+
 /** Bytes that are copied together as they arrive. */
 export class ArrivedBytes {
-  #space: Buffer = Buffer.alloc(0);
+  #space = noBytes;
   length = 0;
 
   /** The memory that it takes. */
@@ -92,10 +94,10 @@ export class ArrivedBytes {
     }
   }
 
-  /** Returns the bytes, and is empty then. */
+  /** Returns the bytes, and keeps no view of them: who gets them may release their memory. */
   take(): Buffer {
     const bytes = this.#space.subarray(0, this.length);
-    this.#space = this.#space.subarray(0, 0);
+    this.#space = noBytes;
     this.length = 0;
     return bytes;
   }
