@@ -235,7 +235,7 @@ describe('PostgreSQL', { skip }, () => {
     const store = await opening;
     context.after(() => store?.close());
     const [state] = await database.query(url, 'SELECT version FROM inkwell.schema_state');
-    assert.equal(state?.['version'], 12);
+    assert.equal(state?.['version'], 14);
   });
 
   it('reads what belongs to ten thousand posts in good time', async (context) => {
