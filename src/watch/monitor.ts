@@ -86,10 +86,13 @@ function createTraces(log: Log) {
   return {
     log: traced,
     begin(request: Finished['request']): void {
-      const trace = toTrace(request.header('traceparent'));
+      const given = request.header('traceparent');
+      const trace = given === undefined ? undefined : toTrace(given);
       if (trace !== undefined) traces.set(request.id, trace);
     },
-    end: ({ id }: Finished['request']): void => traces.delete(id),
+    end(request: Finished['request']): void {
+      if (request.header('traceparent') !== undefined) traces.delete(request.id);
+    },
   };
 }
 

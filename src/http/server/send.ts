@@ -64,9 +64,17 @@ export function createSend(context: SendContext): Send {
     const { error, headers } = sent;
     const status = outgoing.headersSent ? sent.status : clientLeftStatus;
     const waitedMilliseconds = performance.now() - request.startedAt;
-    const began = { request, status, headers, error, waitedMilliseconds };
     const end = (sentBytes: number, milliseconds: number): void =>
-      observer.end({ ...began, bytes: sentBytes, milliseconds });
+      // Not spread: copying an object takes a fifth of the time of a small request.
+      observer.end({
+        request,
+        status,
+        headers,
+        bytes: sentBytes,
+        error,
+        waitedMilliseconds,
+        milliseconds,
+      });
     if (!outgoing.headersSent || !(sent.body instanceof Readable)) {
       end(bytes, waitedMilliseconds);
       return;
