@@ -108,8 +108,11 @@ const traceparentPattern = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-/;
 function logChange({ request, status, headers = [] }: Finished, log: Log): void {
   const { account, method, endpoint, params = {} } = request;
   const isRead = method === 'GET' || method === 'HEAD';
-  if (account === undefined || isRead || status >= 300 || endpoint?.route === '/graphql') return;
-  const location = headers[headers.indexOf('Location') + 1];
+  if (account === undefined || isRead || status >= 300) return;
+  // A new token changes no record.
+  if (endpoint?.route === '/graphql' || endpoint?.route === '/auth/refresh') return;
+  const at = headers.indexOf('Location');
+  const location = at < 0 ? undefined : headers[at + 1];
   const id = params['id'] ?? params['name'] ?? location?.split('/').at(-1);
   log('info', 'change', {
     account,

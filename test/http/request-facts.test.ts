@@ -73,6 +73,7 @@ test('each change by an account is a line, whatever LOG_REQUESTS says; others ar
   await sendAs('GET', `/posts/${id}`);
   await sendAs('PUT', `/posts/${id}`, { title: ' ' });
   await server.fetch(`/posts/${id}`, { method: 'DELETE' });
+  assert.equal((await sendAs('POST', '/auth/refresh')).status, 200);
   const query = `mutation { addComment(commentInput: {postId: "${id}", content: "c"}) }`;
   const commented = await (await sendAs('POST', '/graphql', { query })).json();
   await sendAs('DELETE', `/posts/${id}`);
