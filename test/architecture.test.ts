@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
-import { bare, sectionOf, tableOf } from './support/markdown.js';
+import { bare, sectionOf, tableOf } from './support/markdown.ts';
 import {
   findCycle,
   functionsOf,
@@ -12,7 +12,7 @@ import {
   readSources,
   toSourceFile,
   type SourceFile,
-} from './support/source.js';
+} from './support/source.ts';
 
 interface Room {
   /** Rooms, or single files of them, that it may import from. */

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { skipPostgres } from './support/postgres.js';
-import { projectFolder } from './support/source.js';
-import { skipSqlite } from './support/sqlite.js';
+import { skipPostgres } from './support/postgres.ts';
+import { projectFolder } from './support/source.ts';
+import { skipSqlite } from './support/sqlite.ts';
 
 interface Figures {
   readonly date: string;

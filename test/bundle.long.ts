@@ -11,10 +11,10 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { skipPostgres } from './support/postgres.js';
-import { runProgram } from './support/program.js';
-import { sharePostgres } from './support/shared-postgres.js';
-import { connectReady, subscribe } from './support/ws-clients.js';
+import { skipPostgres } from './support/postgres.ts';
+import { runProgram } from './support/program.ts';
+import { sharePostgres } from './support/shared-postgres.ts';
+import { connectReady, subscribe } from './support/ws-clients.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** `--permission` has a stable name since Node 24. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, readConfig, settings } from '../dist/config.js';
 import type { Setting } from '../dist/settings.js';
-import { createDirectory } from './support/uploads.js';
+import { createDirectory } from './support/uploads.ts';
 
 const all = Object.values<Setting<unknown>>(settings);
 

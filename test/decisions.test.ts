@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { projectFolder } from './support/source.js';
+import { projectFolder } from './support/source.ts';
 
 const folder = join(projectFolder, 'docs/decisions');
 const names = readdirSync(folder)

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { secretSettings, settings } from '../dist/config.js';
 import type { Setting } from '../dist/settings.js';
-import { projectFolder } from './support/source.js';
+import { projectFolder } from './support/source.ts';
 
 const noPromtool =
   spawnSync('promtool', ['--version']).status !== 0 && 'there is no promtool on this machine';

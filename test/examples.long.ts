@@ -12,11 +12,11 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
-import { noBrowser, openBrowser, patienceMs } from './support/browser.js';
-import { startServer } from './support/server.js';
-import { projectFolder } from './support/source.js';
-import { readClaims } from './support/tokens.js';
-import { noShell } from './support/shell.js';
+import { noBrowser, openBrowser, patienceMs } from './support/browser.ts';
+import { startServer } from './support/server.ts';
+import { projectFolder } from './support/source.ts';
+import { readClaims } from './support/tokens.ts';
+import { noShell } from './support/shell.ts';
 
 test('the script sees the comment that it adds', { skip: noShell }, async (context) => {
   const server = await startServer(context);

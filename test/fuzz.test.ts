@@ -14,11 +14,11 @@ import {
   type Fuzzer,
   seed,
   smallStore as env,
-} from './support/fuzzer.js';
-import { logIn } from './support/login.js';
-import { isLong, rounds } from './support/long.js';
-import { assertServed, describeGap, type Gap, startProber } from './support/prober.js';
-import { type Measure, type Program, runProgram } from './support/program.js';
+} from './support/fuzzer.ts';
+import { logIn } from './support/login.ts';
+import { isLong, rounds } from './support/long.ts';
+import { assertServed, describeGap, type Gap, startProber } from './support/prober.ts';
+import { type Measure, type Program, runProgram } from './support/program.ts';
 
 const requestsMax = rounds('FUZZ_REQUESTS', { short: 500, long: 10_000 });
 

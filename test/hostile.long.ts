@@ -5,9 +5,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { logIn } from './support/login.js';
-import { assertServed, describeGap, startProber } from './support/prober.js';
-import { runProgram } from './support/program.js';
+import { logIn } from './support/login.ts';
+import { assertServed, describeGap, startProber } from './support/prober.ts';
+import { runProgram } from './support/program.ts';
 
 interface Payload {
   readonly method?: string;

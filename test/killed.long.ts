@@ -6,9 +6,9 @@ import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { type Program, runProgram } from './support/program.js';
-import { connectRaw } from './support/raw-client.js';
-import { until } from './support/until.js';
+import { type Program, runProgram } from './support/program.ts';
+import { connectRaw } from './support/raw-client.ts';
+import { until } from './support/until.ts';
 
 const part = 'Content-Disposition: form-data; name="part"; filename="dead.txt"';
 const head = `--frontier\r\n${part}\r\n\r\n`;

@@ -5,15 +5,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { settings } from '../dist/config.js';
-import { jsonPatch, mergePatch, refusal, start } from './support/articles.js';
-import { post } from './support/graphql-http.js';
-import { testAtLength } from './support/long.js';
-import { runProgram } from './support/program.js';
-import { startServer } from './support/server.js';
-import { projectFolder } from './support/source.js';
-import { until } from './support/until.js';
-import { connectReady } from './support/ws-clients.js';
-import { keepOthersServed } from './support/prober.js';
+import { jsonPatch, mergePatch, refusal, start } from './support/articles.ts';
+import { post } from './support/graphql-http.ts';
+import { testAtLength } from './support/long.ts';
+import { runProgram } from './support/program.ts';
+import { startServer } from './support/server.ts';
+import { projectFolder } from './support/source.ts';
+import { until } from './support/until.ts';
+import { connectReady } from './support/ws-clients.ts';
+import { keepOthersServed } from './support/prober.ts';
 
 keepOthersServed();
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { anyCharacter } from './support/texts.js';
+import { anyCharacter } from './support/texts.ts';
 import { createCountedLog, createLog, type LogOptions } from '../dist/log.js';
 
 function collect(linesPerSecondMax: number, options: Partial<LogOptions> = {}) {

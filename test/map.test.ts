@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sectionOf, tableOf } from './support/markdown.js';
-import { projectFolder, readSources } from './support/source.js';
+import { sectionOf, tableOf } from './support/markdown.ts';
+import { projectFolder, readSources } from './support/source.ts';
 
 const sources = readSources();
 const map = readFileSync(join(projectFolder, 'src/README.md'), 'utf8');

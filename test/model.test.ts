@@ -8,11 +8,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { codes, post as askGraphql } from './support/graphql-http.js';
-import { rounds } from './support/long.js';
-import { startServer, type TestServer } from './support/server.js';
-import { type StorePlace, stores } from './support/stores.js';
-import { anyCharacter } from './support/texts.js';
+import { codes, post as askGraphql } from './support/graphql-http.ts';
+import { rounds } from './support/long.ts';
+import { startServer, type TestServer } from './support/server.ts';
+import { type StorePlace, stores } from './support/stores.ts';
+import { anyCharacter } from './support/texts.ts';
 
 const numRuns = rounds('MODEL_RUNS', { short: 6, long: 200 });
 const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31);

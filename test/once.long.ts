@@ -7,12 +7,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { checkOnce, prepare, sendIntents } from './support/intents.js';
-import { rounds } from './support/long.js';
-import { startLossyProxy } from './support/lossy-proxy.js';
-import { type PostgresServer, skipPostgres, startPostgres } from './support/postgres.js';
-import { type NodeProcess, startNode } from './support/program.js';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from './support/sqlite.js';
+import { checkOnce, prepare, sendIntents } from './support/intents.ts';
+import { rounds } from './support/long.ts';
+import { startLossyProxy } from './support/lossy-proxy.ts';
+import { type PostgresServer, skipPostgres, startPostgres } from './support/postgres.ts';
+import { type NodeProcess, startNode } from './support/program.ts';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from './support/sqlite.ts';
 
 interface Run {
   readonly env: Readonly<Record<string, string>>;

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkOnce, prepare, sendIntents } from './support/intents.js';
-import { startLossyProxy } from './support/lossy-proxy.js';
-import { startServer } from './support/server.js';
-import { stores } from './support/stores.js';
+import { checkOnce, prepare, sendIntents } from './support/intents.ts';
+import { startLossyProxy } from './support/lossy-proxy.ts';
+import { startServer } from './support/server.ts';
+import { stores } from './support/stores.ts';
 
 const count = 500;
 

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { gate } from './support/http-kit.js';
-import { assertServed, type Gap, startProber } from './support/prober.js';
+import { gate } from './support/http-kit.ts';
+import { assertServed, type Gap, startProber } from './support/prober.ts';
 
 /** What is found of a server that answers so, until `calls` have come. */
 async function probe(t: TestContext, calls: number, respond: RequestListener): Promise<Gap> {

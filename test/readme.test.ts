@@ -9,11 +9,11 @@ import { describe, it, test } from 'node:test';
 import { promisify } from 'node:util';
 import { settings } from '../dist/config.js';
 import { graphqlCodes, httpStatusOf } from '../dist/errors.js';
-import { bare, type Block, blocksOf, sectionOf, tableOf } from './support/markdown.js';
-import { runProgram } from './support/program.js';
-import { routes } from './support/reference.js';
-import { noShell } from './support/shell.js';
-import { projectFolder } from './support/source.js';
+import { bare, type Block, blocksOf, sectionOf, tableOf } from './support/markdown.ts';
+import { runProgram } from './support/program.ts';
+import { routes } from './support/reference.ts';
+import { noShell } from './support/shell.ts';
+import { projectFolder } from './support/source.ts';
 
 const read = (name: string): string => readFileSync(join(projectFolder, name), 'utf8');
 const readme = read('README.md');

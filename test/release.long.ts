@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { runProgram } from './support/program.js';
-import { projectFolder } from './support/source.js';
+import { runProgram } from './support/program.ts';
+import { projectFolder } from './support/source.ts';
 
 const run = promisify(execFile);
 

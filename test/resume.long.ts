@@ -7,14 +7,14 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { times } from './support/lists.js';
-import { rounds } from './support/long.js';
-import { skipPostgres as skip, startPostgres } from './support/postgres.js';
-import { catchUp, startPair } from './support/postgres-pair.js';
-import { type NodeProcess, startNode } from './support/program.js';
-import { after, nextOf, type Told, toQuery } from './support/resuming.js';
-import { askEvents } from './support/sse-client.js';
-import { connectReady } from './support/ws-clients.js';
+import { times } from './support/lists.ts';
+import { rounds } from './support/long.ts';
+import { skipPostgres as skip, startPostgres } from './support/postgres.ts';
+import { catchUp, startPair } from './support/postgres-pair.ts';
+import { type NodeProcess, startNode } from './support/program.ts';
+import { after, nextOf, type Told, toQuery } from './support/resuming.ts';
+import { askEvents } from './support/sse-client.ts';
+import { connectReady } from './support/ws-clients.ts';
 
 const seconds = rounds('RESUME_SECONDS', { short: 60, long: 60 });
 const subscriberCount = 100;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { createRouter, type RouteOf } from '../dist/router.js';
-import { cases } from './support/long.js';
-import { assertSoon } from './support/pace.js';
+import { cases } from './support/long.ts';
+import { assertSoon } from './support/pace.ts';
 
 function route(method: string, path: string): RouteOf<string> {
   return { method, path, endpoint: `${method} ${path}` };

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { projectFolder } from './support/source.js';
+import { projectFolder } from './support/source.ts';
 
 const run = (...args: string[]) =>
   promisify(execFile)(process.execPath, [join(projectFolder, 'scripts', 'test.mjs'), ...args], {
@@ -36,6 +36,20 @@ test('a pattern that no path contains is refused', async () => {
     run('no-such-file'),
     /No file in test\/ has a path that contains no-such-file/,
   );
+});
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const skipSource =
+  major > 22 || (major === 22 && minor >= 18) ? false : 'this Node runs no TypeScript';
+
+test('a test file runs from its source', { skip: skipSource }, async () => {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--test', '--test-reporter=tap', join(projectFolder, 'test', 'memory-pool.test.ts')],
+    { env: { ...process.env, NODE_TEST_CONTEXT: undefined } },
+  );
+  assert.match(stdout, /^# pass [1-9]/m);
+  assert.match(stdout, /^# fail 0$/m);
 });
 
 test('each test file is in one of the four groups', () => {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSerial } from '../dist/serial.js';
-import { times } from './support/lists.js';
-import { gate } from './support/http-kit.js';
+import { times } from './support/lists.ts';
+import { gate } from './support/http-kit.ts';
 
 function createFixture(options: Parameters<typeof createSerial>[0] = {}) {
   const clock = { now: 0 };

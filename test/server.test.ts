@@ -4,11 +4,11 @@ import { createServer, type AddressInfo } from 'node:net';
 import { readdir } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { newSpaceBytes } from '../dist/memory-plan.js';
-import { runProgram as run } from './support/program.js';
-import { testAtLength } from './support/long.js';
-import { connectRaw, get } from './support/raw-client.js';
-import { assertWithin } from './support/pace.js';
-import { until } from './support/until.js';
+import { runProgram as run } from './support/program.ts';
+import { testAtLength } from './support/long.ts';
+import { connectRaw, get } from './support/raw-client.ts';
+import { assertWithin } from './support/pace.ts';
+import { until } from './support/until.ts';
 
 describe('a start', { concurrency: true }, () => {
   test('says in one line where it listens', async (t) => {

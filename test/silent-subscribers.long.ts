@@ -9,9 +9,9 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { assertServed, describeGap, startProber } from './support/prober.js';
-import { runProgram } from './support/program.js';
-import { connectReady, type HandClient } from './support/ws-clients.js';
+import { assertServed, describeGap, startProber } from './support/prober.ts';
+import { runProgram } from './support/program.ts';
+import { connectReady, type HandClient } from './support/ws-clients.ts';
 
 const subscribers = Number(process.env['SUBSCRIBERS'] ?? 200);
 const comments = Number(process.env['COMMENTS'] ?? 2_000);

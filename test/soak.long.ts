@@ -10,12 +10,13 @@ import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { Attacked } from './support/attacker.js';
-import { many } from './support/attacks.js';
-import { startHonest } from './support/honest.js';
-import { assertServed, describeGap, startProber } from './support/prober.js';
-import { type Program, runProgram } from './support/program.js';
-import { documents, longTitle } from './support/turn-attacks.js';
+import type { Attacked } from './support/attacker.ts';
+import { many } from './support/attacks.ts';
+import { startHonest } from './support/honest.ts';
+import { assertServed, describeGap, startProber } from './support/prober.ts';
+import { type Program, runProgram } from './support/program.ts';
+import { supportUrl } from './support/small-heap.ts';
+import { documents, longTitle } from './support/turn-attacks.ts';
 
 const seconds = Number(process.env['SOAK_SECONDS'] ?? 120);
 const heaps = (process.env['SOAK_HEAP'] ?? '256,512').split(',');
@@ -76,8 +77,7 @@ async function fillTurns(url: string): Promise<readonly string[]> {
 
 /** From now on, on a thread of its own. Resolves once they are gone. */
 function attack(t: TestContext, attacked: Attacked): () => Promise<unknown> {
-  const file = new URL('./support/attacker.js', import.meta.url);
-  const worker = new Worker(file, { workerData: attacked });
+  const worker = new Worker(new URL(supportUrl('attacker')), { workerData: attacked });
   let fault: unknown;
   worker.on('error', (error) => (fault = error));
   const end = async (): Promise<void> => {

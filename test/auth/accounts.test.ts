@@ -10,7 +10,7 @@ import { createTokens } from '../../dist/auth/jwt.js';
 import { parsePasswordHash, verifyPassword } from '../../dist/auth/password.js';
 import { ConfigError } from '../../dist/config.js';
 import { toId } from '../../dist/domain/ids.js';
-import { createDirectory } from '../support/uploads.js';
+import { createDirectory } from '../support/uploads.ts';
 
 const usersFileBytesMax = 1_048_576;
 

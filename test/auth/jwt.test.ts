@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { words } from '../support/lists.js';
-import { distUrl, runInHeap } from '../support/small-heap.js';
+import { words } from '../support/lists.ts';
+import { distUrl, runInHeap } from '../support/small-heap.ts';
 import {
   account,
   claimsOf,
@@ -20,7 +20,7 @@ import {
   toKeyId,
   toSegment,
   type Verified,
-} from '../support/tokens.js';
+} from '../support/tokens.ts';
 
 const tokenLengthMax = 4_096;
 

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
 import { createFailureCounts, createLogin, createLoginLimiter } from '../../dist/auth/login.js';
 import { AppError } from '../../dist/errors.js';
-import { times } from '../support/lists.js';
+import { times } from '../support/lists.ts';
 
 const countedMax = 32_768;
 const waitingMax = 40;

@@ -9,8 +9,8 @@ import {
   verifyPassword,
 } from '../../dist/auth/password.js';
 import { AppError } from '../../dist/errors.js';
-import { words } from '../support/lists.js';
-import { testAtLength } from '../support/long.js';
+import { words } from '../support/lists.ts';
+import { testAtLength } from '../support/long.ts';
 
 const passwordBytesMax = 1_024;
 const checksUnderWayMax = 2;

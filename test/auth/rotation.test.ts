@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { askProfile, logIn, refresh } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { askProfile, logIn, refresh } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const [old, young] = ['the old secret of thirty-two bytes', 'the new secret of thirty-two bytes'];
 

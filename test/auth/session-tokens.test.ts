@@ -14,7 +14,7 @@ import {
   secret,
   startSeconds,
   toCredential,
-} from '../support/tokens.js';
+} from '../support/tokens.ts';
 
 test('a token is of the password hash that it was made for, by the key that signed it', () => {
   const other = Buffer.alloc(32, 9);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toPlace } from '../../dist/auth/standing.js';
 import { createSerial } from '../../dist/serial.js';
-import { gate } from '../support/http-kit.js';
+import { gate } from '../support/http-kit.ts';
 
 /** Beside a login that has failed so often, one without a failure comes every 100 ms. */
 async function countOvertakers(failures: number): Promise<number> {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { account, createOwn, secret, startSeconds } from '../support/tokens.js';
+import { account, createOwn, secret, startSeconds } from '../support/tokens.ts';
 
 test('a token is valid until its last moment, and not a moment longer', () => {
   const clock = { seconds: startSeconds };

@@ -4,16 +4,16 @@ import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, test, type TestContext } from 'node:test';
-import { type Ended, fails, runAtTerminal, runCommand } from '../support/command.js';
-import { runCommandHere, skipTerminal } from '../support/command.js';
-import { post } from '../support/graphql-http.js';
-import { askLogin, askProfile, logIn } from '../support/login.js';
-import { skipPostgres } from '../support/postgres.js';
-import { type NodeProcess, startNode } from '../support/program.js';
-import { startServer } from '../support/server.js';
-import { database } from '../support/shared-postgres.js';
-import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
-import { createDirectory } from '../support/uploads.js';
+import { type Ended, fails, runAtTerminal, runCommand } from '../support/command.ts';
+import { runCommandHere, skipTerminal } from '../support/command.ts';
+import { post } from '../support/graphql-http.ts';
+import { askLogin, askProfile, logIn } from '../support/login.ts';
+import { skipPostgres } from '../support/postgres.ts';
+import { type NodeProcess, startNode } from '../support/program.ts';
+import { startServer } from '../support/server.ts';
+import { database } from '../support/shared-postgres.ts';
+import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
+import { createDirectory } from '../support/uploads.ts';
 
 const ink = 'a jar of black ink\n';
 

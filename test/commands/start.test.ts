@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
 import { findSettingWarnings } from '../../dist/commands/check.js';
 import { readConfig, settings } from '../../dist/config.js';
-import { runCommand, runCommandHere } from '../support/command.js';
-import { projectFolder } from '../support/source.js';
-import { skipSqlite } from '../support/sqlite.js';
-import { createDirectory } from '../support/uploads.js';
+import { runCommand, runCommandHere } from '../support/command.ts';
+import { projectFolder } from '../support/source.ts';
+import { skipSqlite } from '../support/sqlite.ts';
+import { createDirectory } from '../support/uploads.ts';
 
 describe('arguments', { concurrency: true }, () => {
   it('--help lists every setting, and the names of files that have secret ones', async () => {

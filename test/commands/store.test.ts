@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { type Ended, fails, runCommand, runCommandHere } from '../support/command.js';
-import { type NodeProcess, startNode } from '../support/program.js';
-import { skipPostgres } from '../support/postgres.js';
-import { database } from '../support/shared-postgres.js';
-import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
-import { until } from '../support/until.js';
+import { type Ended, fails, runCommand, runCommandHere } from '../support/command.ts';
+import { type NodeProcess, startNode } from '../support/program.ts';
+import { skipPostgres } from '../support/postgres.ts';
+import { database } from '../support/shared-postgres.ts';
+import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
+import { until } from '../support/until.ts';
 
 const run = (args: readonly string[], url: string): Promise<Ended> =>
   runCommand(args, { env: { STORE_URL: url } });

@@ -4,7 +4,7 @@ import { decodeArticleDraft, patchArticle, patchArticles } from '../../dist/doma
 import { toJsonPatch } from '../../dist/domain/patch.js';
 import { AppError } from '../../dist/errors.js';
 import type { Json } from '../../dist/store/model.js';
-import { type ArticleValue, toArticle } from '../support/article-texts.js';
+import { type ArticleValue, toArticle } from '../support/article-texts.ts';
 
 const bytesMax = 1_024;
 

@@ -8,9 +8,9 @@ import * as fc from 'fast-check';
 import { toJsonPatch } from '../../dist/domain/patch.js';
 import { AppError, type ErrorCode } from '../../dist/errors.js';
 import type { Json } from '../../dist/store/model.js';
-import { times } from '../support/lists.js';
-import { cases } from '../support/long.js';
-import { assertWithin } from '../support/pace.js';
+import { times } from '../support/lists.ts';
+import { cases } from '../support/long.ts';
+import { assertWithin } from '../support/pace.ts';
 
 /** What the copies of one patch may hold, as by default. */
 const copyLengthMax = 1_048_576;

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { formatLocalDateTime, parseLocalDateTime } from '../../dist/domain/local-date-time.js';
-import { words } from '../support/lists.js';
-import { cases } from '../support/long.js';
+import { words } from '../support/lists.ts';
+import { cases } from '../support/long.ts';
 
 /** By what is written of them. */
 const accepted: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import test from 'node:test';
 import * as fc from 'fast-check';
 import { toMergePatch } from '../../dist/domain/patch.js';
 import type { Json } from '../../dist/store/model.js';
-import { cases } from '../support/long.js';
+import { cases } from '../support/long.ts';
 
 /** The patched document; also that the patch was not changed on the way. */
 function merge(target: Json, patch: Json): Json {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createComments, createTopic } from '../../dist/domain/comments.js';
 import type { Store } from '../../dist/store/store.js';
-import { unweighed } from '../support/topic.js';
+import { unweighed } from '../support/topic.ts';
 
 test('a subscriber that names what it wants gets that and no other value', async () => {
   const topic = createTopic<number>({ ...unweighed, queueMax: 10 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { auditServer } from 'graphql-http';
-import { startServer } from '../support/server.js';
+import { startServer } from '../support/server.ts';
 
 test('every public audit of GraphQL over HTTP is passed', async (context) => {
   const server = await startServer(context);

@@ -6,8 +6,8 @@ import { printSchema } from 'graphql';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { AppError } from '../../dist/errors.js';
 import type { Account } from '../../dist/store/model.js';
-import { codesOf, dataOf, startGraphql } from '../support/graphql.js';
-import { allOf } from '../support/lists.js';
+import { codesOf, dataOf, startGraphql } from '../support/graphql.ts';
+import { allOf } from '../support/lists.ts';
 
 const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostInput: $input) }';
 const addComment = 'mutation ($input: CommentInput!) { addComment(commentInput: $input) }';

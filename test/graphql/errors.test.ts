@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { AppError } from '../../dist/errors.js';
 import { refusalResponse } from '../../dist/graphql/http/messages.js';
 import { toProblemResponse } from '../../dist/http/problem.js';
-import { codesOf, startGraphql } from '../support/graphql.js';
+import { codesOf, startGraphql } from '../support/graphql.ts';
 
 const secret = 'password of the database';
 

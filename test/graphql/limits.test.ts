@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getIntrospectionQuery } from 'graphql';
 import type { RequestError } from '../../dist/graphql/errors.js';
-import { codesOf, dataOf, startGraphql } from '../support/graphql.js';
+import { codesOf, dataOf, startGraphql } from '../support/graphql.ts';
 import type { List, Store } from '../../dist/store/store.js';
-import { assertSoon } from '../support/pace.js';
-import { allOf } from '../support/lists.js';
+import { assertSoon } from '../support/pace.ts';
+import { allOf } from '../support/lists.ts';
 
 const invalid = 'GRAPHQL_VALIDATION_FAILED';
 const unparsed = 'GRAPHQL_PARSE_FAILED';

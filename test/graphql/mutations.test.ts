@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import { codes, get, post } from '../support/graphql-http.js';
-import { logIn } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { codes, get, post } from '../support/graphql-http.ts';
+import { logIn } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

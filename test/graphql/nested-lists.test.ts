@@ -11,8 +11,8 @@ import {
   startGraphql,
   type TestGraphql,
   type TestGraphqlOptions,
-} from '../support/graphql.js';
-import { pluck, times } from '../support/lists.js';
+} from '../support/graphql.ts';
+import { pluck, times } from '../support/lists.ts';
 
 interface FoundPost {
   readonly comments: readonly { readonly id: string }[] | null;

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
-import { codes, postParts } from '../support/graphql-http.js';
-import { logIn } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { connectReady, type Message } from '../support/ws-clients.js';
+import { codes, postParts } from '../support/graphql-http.ts';
+import { logIn } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { connectReady, type Message } from '../support/ws-clients.ts';
 
 interface Result {
   readonly data?: Readonly<Record<string, unknown>> | null;

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { readTrustedDocuments } from '../../dist/graphql/documents/trusted-documents.js';
 import { decodeRequest } from '../../dist/graphql/http/messages.js';
 import { BoundedMap } from '../../dist/bounded-map.js';
-import { startGraphql, type TestGraphql } from '../support/graphql.js';
+import { startGraphql, type TestGraphql } from '../support/graphql.ts';
 
 const query = '{ allPosts { id } }';
 const sha256Hash = createHash('sha256').update(query).digest('hex');

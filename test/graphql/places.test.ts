@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { createPlaces } from '../../dist/graphql/places.js';
 import type { List, Store } from '../../dist/store/store.js';
-import { dataOf, startGraphql } from '../support/graphql.js';
+import { dataOf, startGraphql } from '../support/graphql.ts';
 
 test('places are given one in an iteration of the event loop, and so many at a time', async () => {
   const places = createPlaces(2);

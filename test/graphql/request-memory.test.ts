@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
-import { askEvents, nextEvent } from '../support/sse-client.js';
-import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
-import { until } from '../support/until.js';
+import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
+import { askEvents, nextEvent } from '../support/sse-client.ts';
+import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.ts';
+import { until } from '../support/until.ts';
 
 const short = 'subscription { commentAdded { id } }';
 const long = `subscription { commentAdded { ${aliases('content')} } }`;

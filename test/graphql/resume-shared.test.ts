@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
-import { times } from '../support/lists.js';
-import { after, comment, nextOf, post, toQuery, type Told, toWord } from '../support/resuming.js';
-import { startServer } from '../support/server.js';
-import { askEvents, completeEvent } from '../support/sse-client.js';
-import { until } from '../support/until.js';
-import { connectReady, type HandClient } from '../support/ws-clients.js';
+import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
+import { times } from '../support/lists.ts';
+import { after, comment, nextOf, post, toQuery, type Told, toWord } from '../support/resuming.ts';
+import { startServer } from '../support/server.ts';
+import { askEvents, completeEvent } from '../support/sse-client.ts';
+import { until } from '../support/until.ts';
+import { connectReady, type HandClient } from '../support/ws-clients.ts';
 
 describe('a browser that connects again', () => {
   test('sends the last id, which counts more than the argument; every event has its id', async (t) => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { times } from '../support/lists.js';
+import { times } from '../support/lists.ts';
 import {
   after,
   comment,
@@ -11,9 +11,9 @@ import {
   post,
   read,
   transports,
-} from '../support/resuming.js';
-import { startServer } from '../support/server.js';
-import { durableStores, onPostgres, openSession, stores } from '../support/stores.js';
+} from '../support/resuming.ts';
+import { startServer } from '../support/server.ts';
+import { durableStores, onPostgres, openSession, stores } from '../support/stores.ts';
 
 for (const { name, skip, newUrl } of stores) {
   describe(`resuming ${name}`, { skip }, () => {

@@ -10,10 +10,10 @@ import type { Subscriber } from '../../dist/graphql/events/subscriber.js';
 import { createGate } from '../../dist/graphql/places.js';
 import { ConnectionMemory, MemoryPool } from '../../dist/memory-pool.js';
 import { createScheduler } from '../../dist/scheduler.js';
-import { startGraphql } from '../support/graphql.js';
-import { times } from '../support/lists.js';
-import { made } from '../support/made.js';
-import { until } from '../support/until.js';
+import { startGraphql } from '../support/graphql.ts';
+import { times } from '../support/lists.ts';
+import { made } from '../support/made.ts';
+import { until } from '../support/until.ts';
 
 /** A resumption with a group and a client of the test's own. */
 async function resumption() {

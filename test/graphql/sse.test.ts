@@ -6,18 +6,18 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { wantsEvents } from '../../dist/graphql/http/messages.js';
-import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
-import { assertWithin } from '../support/pace.js';
-import { keepOthersServed } from '../support/prober.js';
-import { connectRaw } from '../support/raw-client.js';
+import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
+import { assertWithin } from '../support/pace.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { connectRaw } from '../support/raw-client.ts';
 import {
   askEvents,
   completeEvent,
   type EventReader,
   nextEvent,
   withoutId,
-} from '../support/sse-client.js';
-import { until } from '../support/until.js';
+} from '../support/sse-client.ts';
+import { until } from '../support/until.ts';
 
 keepOthersServed();
 

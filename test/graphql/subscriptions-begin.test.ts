@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
 import postgres from 'postgres';
-import { type PostgresServer, skipPostgres as skip } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { askEvents } from '../support/sse-client.js';
-import { connectReady } from '../support/ws-clients.js';
-import { until } from '../support/until.js';
+import { type PostgresServer, skipPostgres as skip } from '../support/postgres.ts';
+import { sharePostgres } from '../support/shared-postgres.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { askEvents } from '../support/sse-client.ts';
+import { connectReady } from '../support/ws-clients.ts';
+import { until } from '../support/until.ts';
 
 const query = 'subscription { commentAdded { content } }';
 

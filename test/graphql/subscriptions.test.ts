@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Engine, Subscription } from '../../dist/graphql/engine.js';
-import { gate } from '../support/http-kit.js';
-import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
-import { askEvents } from '../support/sse-client.js';
-import { until } from '../support/until.js';
-import { connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
+import { gate } from '../support/http-kit.ts';
+import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
+import { askEvents } from '../support/sse-client.ts';
+import { until } from '../support/until.ts';
+import { connectReady, type HandClient, subscribe } from '../support/ws-clients.ts';
 
 const query = 'subscription { commentAdded { content } }';
 const none = { groups: 0, subscribers: 0 };

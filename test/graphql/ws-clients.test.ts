@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
-import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.js';
+import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.ts';
 import {
   connectByHand,
   connectReady,
   type HandOptions,
   modernClient,
   subscribe,
-} from '../support/ws-clients.js';
-import { until } from '../support/until.js';
+} from '../support/ws-clients.ts';
+import { until } from '../support/until.ts';
 
 const subscription = 'subscription { commentAdded { content postId } }';
 const typename = '{ __typename }';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startEndpoint } from '../support/graphql-endpoint.js';
-import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
-import { keepOthersServed } from '../support/prober.js';
-import { until } from '../support/until.js';
+import { startEndpoint } from '../support/graphql-endpoint.ts';
+import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { until } from '../support/until.ts';
 
 keepOthersServed();
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { useEndpoint } from '../support/graphql-endpoint.js';
-import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
+import { useEndpoint } from '../support/graphql-endpoint.ts';
+import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.ts';
 
 const subscription = 'subscription { commentAdded { content } }';
 const typename = '{ __typename }';

@@ -6,10 +6,10 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ConnectionMemory } from '../../dist/memory-pool.js';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { startEndpoint } from '../support/graphql-endpoint.js';
-import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
-import { keepOthersServed } from '../support/prober.js';
-import { until } from '../support/until.js';
+import { startEndpoint } from '../support/graphql-endpoint.ts';
+import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { until } from '../support/until.ts';
 
 /** The memory of an operation without its message. */
 const operationBytes = 1_024;

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runProgram } from '../support/program.js';
-import { connectReady, type HandClient } from '../support/ws-clients.js';
+import { runProgram } from '../support/program.ts';
+import { connectReady, type HandClient } from '../support/ws-clients.ts';
 
 const subscription = 'subscription { commentAdded { id content postId } }';
 

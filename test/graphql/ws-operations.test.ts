@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { useEndpoint } from '../support/graphql-endpoint.js';
-import { askEvents, nextEvent, withoutId } from '../support/sse-client.js';
-import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
-import { keepOthersServed } from '../support/prober.js';
+import { useEndpoint } from '../support/graphql-endpoint.ts';
+import { askEvents, nextEvent, withoutId } from '../support/sse-client.ts';
+import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.ts';
+import { keepOthersServed } from '../support/prober.ts';
 
 keepOthersServed();
 

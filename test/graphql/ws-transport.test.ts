@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { legacyWs, transportWs } from '../../dist/graphql/ws/protocols.js';
-import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.js';
-import { assertWithin } from '../support/pace.js';
+import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.ts';
+import { assertWithin } from '../support/pace.ts';
 import {
   askUpgrade,
   connectByHand,
@@ -12,7 +12,7 @@ import {
   type HandClient,
   subscribe,
   upgradeLines,
-} from '../support/ws-clients.js';
+} from '../support/ws-clients.ts';
 
 const subscription = 'subscription { commentAdded { content } }';
 const introspection = '{ __typename }';

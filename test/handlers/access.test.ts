@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { codes } from '../support/graphql-http.js';
-import { askLogin, logIn } from '../support/login.js';
-import { connectRaw } from '../support/raw-client.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { connectByHand } from '../support/ws-clients.js';
+import { codes } from '../support/graphql-http.ts';
+import { askLogin, logIn } from '../support/login.ts';
+import { connectRaw } from '../support/raw-client.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { connectByHand } from '../support/ws-clients.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

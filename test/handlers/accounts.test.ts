@@ -8,11 +8,11 @@ import { test } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
 import { hashPassword } from '../../dist/auth/password.js';
 import { ConfigError } from '../../dist/config.js';
-import { pluck } from '../support/lists.js';
-import { askLogin, askProfile, logIn } from '../support/login.js';
-import { startServer } from '../support/server.js';
-import { distUrl, runInHeap } from '../support/small-heap.js';
-import { createDirectory } from '../support/uploads.js';
+import { pluck } from '../support/lists.ts';
+import { askLogin, askProfile, logIn } from '../support/login.ts';
+import { startServer } from '../support/server.ts';
+import { distUrl, runInHeap } from '../support/small-heap.ts';
+import { createDirectory } from '../support/uploads.ts';
 
 const secret = 'a secret of thirty-two bytes, or more';
 

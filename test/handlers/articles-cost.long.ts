@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jsonPatch, mergePatch } from '../support/articles.js';
-import { runProgram } from '../support/program.js';
+import { jsonPatch, mergePatch } from '../support/articles.ts';
+import { runProgram } from '../support/program.ts';
 
 /** About as many values and names as a body may have. */
 const values = 49_000;

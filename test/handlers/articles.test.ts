@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { jsonPatch, mergePatch, type Problem, refusal, start } from '../support/articles.js';
-import { pluck, times } from '../support/lists.js';
-import { keepOthersServed } from '../support/prober.js';
+import { jsonPatch, mergePatch, type Problem, refusal, start } from '../support/articles.ts';
+import { pluck, times } from '../support/lists.ts';
+import { keepOthersServed } from '../support/prober.ts';
 
 keepOthersServed();
 

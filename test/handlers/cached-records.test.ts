@@ -5,14 +5,14 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { runCommandHere } from '../support/command.js';
-import { post as askGraphql } from '../support/graphql-http.js';
-import { logIn } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { database } from '../support/shared-postgres.js';
-import { inSqlite } from '../support/sqlite.js';
-import { durableStores } from '../support/stores.js';
-import { modernClient } from '../support/ws-clients.js';
+import { runCommandHere } from '../support/command.ts';
+import { post as askGraphql } from '../support/graphql-http.ts';
+import { logIn } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { database } from '../support/shared-postgres.ts';
+import { inSqlite } from '../support/sqlite.ts';
+import { durableStores } from '../support/stores.ts';
+import { modernClient } from '../support/ws-clients.ts';
 
 interface Ids {
   readonly p: string;

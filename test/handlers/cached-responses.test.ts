@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { startServer, type TestServer } from '../support/server.js';
-import { stores } from '../support/stores.js';
+import { startServer, type TestServer } from '../support/server.ts';
+import { stores } from '../support/stores.ts';
 
 /** By GET, or as the body of a request to GraphQL. */
 async function ask(server: TestServer, asked: string, accept = '*/*'): Promise<string> {

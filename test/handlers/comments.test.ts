@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pluck } from '../support/lists.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { pluck } from '../support/lists.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const missing = '00000000-0000-7000-8000-0000000000ff';
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, test, type TestContext } from 'node:test';
-import { times } from '../support/lists.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { stores } from '../support/stores.js';
+import { times } from '../support/lists.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { stores } from '../support/stores.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

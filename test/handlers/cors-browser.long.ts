@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { noBrowser, openBrowser, patienceMs } from '../support/browser.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { noBrowser, openBrowser, patienceMs } from '../support/browser.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 /** What a page is told of a response, or why it got none. */
 interface Seen {

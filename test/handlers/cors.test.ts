@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { multipartBody, multipartType, part } from '../support/multipart.js';
-import { connectRaw, type RawResponse } from '../support/raw-client.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { askUpgrade, upgradeLines } from '../support/ws-clients.js';
+import { multipartBody, multipartType, part } from '../support/multipart.ts';
+import { connectRaw, type RawResponse } from '../support/raw-client.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { askUpgrade, upgradeLines } from '../support/ws-clients.ts';
 
 const page = 'https://ui.example';
 const env = { ALLOWED_ORIGINS: `${page}, https://other.example` };

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { filesOnDisk, refusal, stored } from '../support/files.js';
-import { multipartBody, multipartType, part, type SentPart } from '../support/multipart.js';
-import { connectRaw, type RawResponse } from '../support/raw-client.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { filesOnDisk, refusal, stored } from '../support/files.ts';
+import { multipartBody, multipartType, part, type SentPart } from '../support/multipart.ts';
+import { connectRaw, type RawResponse } from '../support/raw-client.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const operations = '{"query":"mutation ($f: Upload!) { upload(file: $f) }","variables":{"f":null}}';
 

@@ -4,15 +4,15 @@ import { type TestContext, suite, test } from 'node:test';
 import { readConfig } from '../../dist/config.js';
 import { createFileHandlers } from '../../dist/handlers/files.js';
 import type { Uploads } from '../../dist/store/files/uploads.js';
-import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
-import { multipartBody, multipartType, part } from '../support/multipart.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { times } from '../support/lists.js';
-import { startHttp } from '../support/http-kit.js';
-import { patient } from '../support/pace.js';
-import { keepOthersServed } from '../support/prober.js';
-import { connectRaw, get } from '../support/raw-client.js';
-import { until } from '../support/until.js';
+import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.ts';
+import { multipartBody, multipartType, part } from '../support/multipart.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { times } from '../support/lists.ts';
+import { startHttp } from '../support/http-kit.ts';
+import { patient } from '../support/pace.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { until } from '../support/until.ts';
 
 keepOthersServed();
 

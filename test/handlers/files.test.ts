@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { download, file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
-import { pluck } from '../support/lists.js';
-import { boundary, multipartBody, part, withHead } from '../support/multipart.js';
-import { startServer } from '../support/server.js';
-import { until } from '../support/until.js';
+import { download, file, filesOnDisk, form, post, refusal, stored } from '../support/files.ts';
+import { pluck } from '../support/lists.ts';
+import { boundary, multipartBody, part, withHead } from '../support/multipart.ts';
+import { startServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 suite('GET /api/multiparts', () => {
   test('begins with the fixed part, and holds nothing else at first', async (t) => {

@@ -2,16 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { logIn } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { logIn } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 import {
   askUpgrade,
   connectByHand,
   connectReady,
   modernClient,
   upgradeLines,
-} from '../support/ws-clients.js';
-import { assertWithin } from '../support/pace.js';
+} from '../support/ws-clients.ts';
+import { assertWithin } from '../support/pace.ts';
 
 const subscription = 'subscription { commentAdded { content postId } }';
 const protocols = ['graphql-transport-ws'];

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
-import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the browser UI in a browser', { skip: noBrowser }, () => {
   let server: TestServer;

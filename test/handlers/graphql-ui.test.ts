@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { startServer, type TestServer } from '../support/server.js';
+import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the browser UI', () => {
   const ends: (() => Promise<void>)[] = [];

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codes, type Part, postParts as send } from '../support/graphql-http.js';
-import { logIn } from '../support/login.js';
-import { filesOnDisk, stored as storedFiles } from '../support/files.js';
-import { multipartBody, multipartType, part } from '../support/multipart.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { keepOthersServed } from '../support/prober.js';
+import { codes, type Part, postParts as send } from '../support/graphql-http.ts';
+import { logIn } from '../support/login.ts';
+import { filesOnDisk, stored as storedFiles } from '../support/files.ts';
+import { multipartBody, multipartType, part } from '../support/multipart.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { keepOthersServed } from '../support/prober.ts';
 
 keepOthersServed();
 

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { cp, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { codes, get, post } from '../support/graphql-http.js';
-import { times } from '../support/lists.js';
-import { logIn } from '../support/login.js';
-import { runProgram } from '../support/program.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { createDirectory } from '../support/uploads.js';
+import { codes, get, post } from '../support/graphql-http.ts';
+import { times } from '../support/lists.ts';
+import { logIn } from '../support/login.ts';
+import { runProgram } from '../support/program.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { createDirectory } from '../support/uploads.ts';
 
 const json = 'application/json; charset=utf-8';
 const modern = 'application/graphql-response+json';

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, test, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
-import { type Listed, pluck, readPages, times } from '../support/lists.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { inSqliteFile, stores } from '../support/stores.js';
+import { type Listed, pluck, readPages, times } from '../support/lists.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { inSqliteFile, stores } from '../support/stores.ts';
 
 async function startFilled(t: TestContext): Promise<{ server: TestServer; post: string }> {
   const server = await startServer(t, { env: { DEMO_DATA: 'false' } });

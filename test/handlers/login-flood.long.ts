@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { assertServed, describeGap, startProber } from '../support/prober.js';
-import { runProgram } from '../support/program.js';
-import { until } from '../support/until.js';
+import { assertServed, describeGap, startProber } from '../support/prober.ts';
+import { runProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 /**
  * A connection that gives back the head of the response to what it sends. A bare socket: two hundred

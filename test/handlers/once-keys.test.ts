@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { json, seen, send, under } from '../support/keyed.js';
-import { logIn } from '../support/login.js';
-import { multipartType } from '../support/multipart.js';
-import { ask, connectRaw } from '../support/raw-client.js';
-import { startServer } from '../support/server.js';
+import { json, seen, send, under } from '../support/keyed.ts';
+import { logIn } from '../support/login.ts';
+import { multipartType } from '../support/multipart.ts';
+import { ask, connectRaw } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
 
 const todosOf = async (url: string): Promise<string> => (await fetch(`${url}/api/todos`)).text();
 

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { codeOf, json, merge, patch, seen, send, type Sent, under } from '../support/keyed.js';
-import { logIn } from '../support/login.js';
-import { multipartBody, multipartType, part } from '../support/multipart.js';
-import { connectRaw } from '../support/raw-client.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { askEvents } from '../support/sse-client.js';
-import { stores } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { codeOf, json, merge, patch, seen, send, type Sent, under } from '../support/keyed.ts';
+import { logIn } from '../support/login.ts';
+import { multipartBody, multipartType, part } from '../support/multipart.ts';
+import { connectRaw } from '../support/raw-client.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { askEvents } from '../support/sse-client.ts';
+import { stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 async function create(url: string, path: string, value: object): Promise<string> {
   const sent = { method: 'POST', path, type: json, body: JSON.stringify(value) };

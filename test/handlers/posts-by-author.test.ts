@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codes, post } from '../support/graphql-http.js';
-import { type Listed, pluck, readPages } from '../support/lists.js';
-import { logIn } from '../support/login.js';
-import { startServer } from '../support/server.js';
+import { codes, post } from '../support/graphql-http.ts';
+import { type Listed, pluck, readPages } from '../support/lists.ts';
+import { logIn } from '../support/login.ts';
+import { startServer } from '../support/server.ts';
 
 test('posts are listed by their author, in pages and by status too (R46)', async (t) => {
   const server = await startServer(t);

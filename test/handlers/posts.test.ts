@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pluck, times } from '../support/lists.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { pluck, times } from '../support/lists.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}';
 const missing = '00000000-0000-7000-8000-0000000000ff';

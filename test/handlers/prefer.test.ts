@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { file, form, refusal } from '../support/files.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { stores } from '../support/stores.js';
+import { file, form, refusal } from '../support/files.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { stores } from '../support/stores.ts';
 
 const prefer = { Prefer: 'respond-async, Return="representation"' };
 

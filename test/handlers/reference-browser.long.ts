@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
-import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.js';
-import { entries } from '../support/reference.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.ts';
+import { entries } from '../support/reference.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the API reference in a browser', { skip: noBrowser }, () => {
   let server: TestServer;

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { startServer } from '../support/server.js';
+import { startServer } from '../support/server.ts';
 
 describe('the page of the reference', () => {
   it('comes under the policy of the browser UI, from files of this host', async (t) => {

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import openapiTypes, { type OpenAPI3 } from 'openapi-typescript';
-import { document } from '../support/reference.js';
-import { projectFolder } from '../support/source.js';
+import { document } from '../support/reference.ts';
+import { projectFolder } from '../support/source.ts';
 
 const client = `
 import type { components, operations, paths } from './api.js';

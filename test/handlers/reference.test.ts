@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
-import { file, form, post } from '../support/files.js';
-import { pluck } from '../support/lists.js';
-import { ask, assertValid, type Change, check, type Described } from '../support/reference.js';
+import { file, form, post } from '../support/files.ts';
+import { pluck } from '../support/lists.ts';
+import { ask, assertValid, type Change, check, type Described } from '../support/reference.ts';
 import {
   document,
   entries,
@@ -16,10 +16,10 @@ import {
   reference,
   requiredOf,
   routes,
-} from '../support/reference.js';
-import { logIn } from '../support/login.js';
-import { type ServerOptions, startServer, type TestServer } from '../support/server.js';
-import { projectFolder } from '../support/source.js';
+} from '../support/reference.ts';
+import { logIn } from '../support/login.ts';
+import { type ServerOptions, startServer, type TestServer } from '../support/server.ts';
+import { projectFolder } from '../support/source.ts';
 
 /** Pages, GraphQL, the reference itself, and what only operators are given: no routes of REST. */
 const elsewhere = /^(?:\/|\/graphql.*|\/docs.*|\/openapi\.json|\/metrics)$/;

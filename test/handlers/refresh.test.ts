@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { readClaims } from '../support/tokens.js';
-import { askProfile, askRefresh, logIn } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { readClaims } from '../support/tokens.ts';
+import { askProfile, askRefresh, logIn } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const secret = 'a secret of thirty-two bytes, or more';
 

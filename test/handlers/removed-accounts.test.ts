@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runCommandHere } from '../support/command.js';
-import { logIn } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { askEvents, completeEvent, nextEvent } from '../support/sse-client.js';
-import { durableStores } from '../support/stores.js';
-import { connectByHand, type HandClient, subscribe } from '../support/ws-clients.js';
+import { runCommandHere } from '../support/command.ts';
+import { logIn } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { askEvents, completeEvent, nextEvent } from '../support/sse-client.ts';
+import { durableStores } from '../support/stores.ts';
+import { connectByHand, type HandClient, subscribe } from '../support/ws-clients.ts';
 
 const query = 'subscription { commentAdded { id } }';
 const passwords = { old: 'a jar of black ink', new: 'a jar of blue blots' };

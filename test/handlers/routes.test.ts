@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entries } from '../support/reference.js';
-import { startServer } from '../support/server.js';
+import { entries } from '../support/reference.ts';
+import { startServer } from '../support/server.ts';
 
 const post = '/posts/00000000-0000-7000-8000-0000000000ff';
 

@@ -7,13 +7,13 @@ import { describe, it, type TestContext } from 'node:test';
 import { hashPassword } from '../../dist/auth/password.js';
 import type { Account } from '../../dist/store/model.js';
 import { openAccounts } from '../../dist/store/open.js';
-import { readClaims } from '../support/tokens.js';
-import { driverOptions } from '../support/driver-options.js';
-import { logIn, refresh } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { type StorePlace, stores } from '../support/stores.js';
-import { createDirectory } from '../support/uploads.js';
-import { connectByHand, type HandClient } from '../support/ws-clients.js';
+import { readClaims } from '../support/tokens.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { logIn, refresh } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { type StorePlace, stores } from '../support/stores.ts';
+import { createDirectory } from '../support/uploads.ts';
+import { connectByHand, type HandClient } from '../support/ws-clients.ts';
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 

@@ -5,9 +5,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { noBrowser, openBrowser, patienceMs } from '../support/browser.js';
-import { file, form, post } from '../support/files.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { noBrowser, openBrowser, patienceMs } from '../support/browser.ts';
+import { file, form, post } from '../support/files.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

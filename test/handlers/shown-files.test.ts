@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { file, form, post, refusal, stored } from '../support/files.js';
-import { pluck, times } from '../support/lists.js';
-import { logIn } from '../support/login.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { stores } from '../support/stores.js';
-import { createDirectory } from '../support/uploads.js';
+import { file, form, post, refusal, stored } from '../support/files.ts';
+import { pluck, times } from '../support/lists.ts';
+import { logIn } from '../support/login.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { stores } from '../support/stores.ts';
+import { createDirectory } from '../support/uploads.ts';
 
 interface Entry {
   readonly name: string;

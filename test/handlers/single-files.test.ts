@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { toByteRange } from '../../dist/http/range.js';
-import { withCode } from '../support/errors.js';
-import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
-import { pluck } from '../support/lists.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { withCode } from '../support/errors.ts';
+import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.ts';
+import { pluck } from '../support/lists.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const text = 'The quick brown fox jumps over the lazy dog.';
 

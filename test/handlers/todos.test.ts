@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pluck } from '../support/lists.js';
-import { ask } from '../support/raw-client.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { pluck } from '../support/lists.ts';
+import { ask } from '../support/raw-client.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const missing = '00000000-0000-7000-8000-0000000000ff';
 

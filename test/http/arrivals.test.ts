@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createArrivals } from '../../dist/http/server/arrivals.js';
-import { gate, slowRoute, startHttp } from '../support/http-kit.js';
-import { connectRaw, get } from '../support/raw-client.js';
+import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
 
 test('the connections of such an address are spaced by 25 ms, those of others are not', () => {
   let now = 1_000;

@@ -6,11 +6,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
-import { gate, startHandler, startHttp } from '../support/http-kit.js';
-import { cases } from '../support/long.js';
-import { startServer } from '../support/server.js';
-import { connectRaw, get } from '../support/raw-client.js';
-import { until } from '../support/until.js';
+import { gate, startHandler, startHttp } from '../support/http-kit.ts';
+import { cases } from '../support/long.ts';
+import { startServer } from '../support/server.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { until } from '../support/until.ts';
 
 const limits = {
   uploadBytesMax: 9_999,

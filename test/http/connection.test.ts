@@ -6,11 +6,11 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { textResponse } from '../../dist/http/message.js';
-import { gate, slowRoute, startHttp } from '../support/http-kit.js';
-import { assertWithin, patient } from '../support/pace.js';
-import { connectRaw, get } from '../support/raw-client.js';
-import { keepOthersServed } from '../support/prober.js';
-import { until } from '../support/until.js';
+import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
+import { assertWithin, patient } from '../support/pace.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { until } from '../support/until.ts';
 
 keepOthersServed();
 

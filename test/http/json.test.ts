@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
 import { parseJson } from '../../dist/http/json.js';
-import { cases } from '../support/long.js';
-import { assertSoon } from '../support/pace.js';
-import { anyCharacter } from '../support/texts.js';
+import { cases } from '../support/long.ts';
+import { assertSoon } from '../support/pace.ts';
+import { anyCharacter } from '../support/texts.ts';
 import type { Json } from '../../dist/store/model.js';
 
 const jsonDepthMax = 64;

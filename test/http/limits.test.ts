@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { startHandler } from '../support/http-kit.js';
-import { keepOthersServed } from '../support/prober.js';
-import { connectRaw, get } from '../support/raw-client.js';
-import { startServer } from '../support/server.js';
-import { testAtLength } from '../support/long.js';
-import { assertWithin } from '../support/pace.js';
+import { startHandler } from '../support/http-kit.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
+import { testAtLength } from '../support/long.ts';
+import { assertWithin } from '../support/pace.ts';
 
 keepOthersServed();
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { isJsonType } from '../../dist/http/json.js';
 import { negotiate, parseMediaType } from '../../dist/http/media-type.js';
-import { assertSoon } from '../support/pace.js';
+import { assertSoon } from '../support/pace.ts';
 
 const json = 'application/json';
 const text = 'text/plain';

@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
-import { skipPostgres, startPostgres } from '../support/postgres.js';
-import { runProgram } from '../support/program.js';
-import { connectRaw, get } from '../support/raw-client.js';
-import { startServer } from '../support/server.js';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
-import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.js';
-import { until } from '../support/until.js';
+import { skipPostgres, startPostgres } from '../support/postgres.ts';
+import { runProgram } from '../support/program.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
+import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.ts';
+import { until } from '../support/until.ts';
 
 /** In this process. */
 async function start(context: TestContext, env: Readonly<Record<string, string>> = {}) {

@@ -7,9 +7,9 @@ import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { type PartHead, parsePartHead } from '../../dist/http/multipart/headers.js';
 import { createBoundary, writeMultipart } from '../../dist/http/multipart/write.js';
-import { cases } from '../support/long.js';
-import { isInvalid } from '../support/multipart.js';
-import { assertSoon } from '../support/pace.js';
+import { cases } from '../support/long.ts';
+import { isInvalid } from '../support/multipart.ts';
+import { assertSoon } from '../support/pace.ts';
 
 function parse(block: string): PartHead {
   return parsePartHead(Buffer.from(block));

@@ -17,12 +17,12 @@ import {
   readBytes,
   toRequest,
   withOwnMemory,
-} from '../support/multipart.js';
-import { keepOthersServed } from '../support/prober.js';
-import { startServer } from '../support/server.js';
-import { bytes } from '../support/uploads.js';
-import { withCode } from '../support/errors.js';
-import { assertSoon } from '../support/pace.js';
+} from '../support/multipart.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { startServer } from '../support/server.ts';
+import { bytes } from '../support/uploads.ts';
+import { withCode } from '../support/errors.ts';
+import { assertSoon } from '../support/pace.ts';
 
 keepOthersServed(startServer);
 

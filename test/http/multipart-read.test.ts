@@ -3,8 +3,8 @@ import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
 import { busboyBoundary } from '../../dist/http/multipart/parts.js';
-import { withCode } from '../support/errors.js';
-import { cases } from '../support/long.js';
+import { withCode } from '../support/errors.ts';
+import { cases } from '../support/long.ts';
 import {
   boundary,
   cut,
@@ -13,7 +13,7 @@ import {
   part,
   readAll,
   withHead,
-} from '../support/multipart.js';
+} from '../support/multipart.ts';
 
 suite('a multipart body', () => {
   // Content made of what delimiters are made of, so that every near miss is met.

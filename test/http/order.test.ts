@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { emptyResponse, textResponse } from '../../dist/http/message.js';
-import { gate, slowRoute, startHttp } from '../support/http-kit.js';
-import { connectRaw, get } from '../support/raw-client.js';
-import { startServer } from '../support/server.js';
-import { until } from '../support/until.js';
+import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 /** `what` is a method and a path. */
 function send(what: string, body = '', ...headers: readonly string[]): string {

@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { testAtLength } from '../support/long.js';
-import { startServer } from '../support/server.js';
+import { testAtLength } from '../support/long.ts';
+import { startServer } from '../support/server.ts';
 
 interface Ran {
   readonly found: boolean;

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { textResponse } from '../../dist/http/message.js';
-import { startHttp } from '../support/http-kit.js';
-import { connectRaw, get, type RawClient } from '../support/raw-client.js';
-import { until } from '../support/until.js';
+import { startHttp } from '../support/http-kit.ts';
+import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
+import { until } from '../support/until.ts';
 
 test('requests behind a stream without an end take no memory from others, and many of them end it', async (t) => {
   const { port, pool } = await startHttp(t, {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ask, connectRaw } from '../support/raw-client.js';
-import { startServer } from '../support/server.js';
-import { keepOthersServed } from '../support/prober.js';
+import { ask, connectRaw } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
+import { keepOthersServed } from '../support/prober.ts';
 
 keepOthersServed();
 

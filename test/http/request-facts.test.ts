@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type LogRecord, startServer, type TestServer } from '../support/server.js';
-import { until } from '../support/until.js';
+import { type LogRecord, startServer, type TestServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 const all = { env: { LOG_REQUESTS: 'all' } };

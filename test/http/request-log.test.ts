@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { connectRaw, get } from '../support/raw-client.js';
-import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.ts';
 import { readConfig } from '../../dist/config.js';
 import type { Log } from '../../dist/log.js';
 import { AppError } from '../../dist/errors.js';
-import { gate, slowRoute, startHttp } from '../support/http-kit.js';
+import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import type { Handler } from '../../dist/http/message.js';
 import { createMonitor, type MonitorDeps } from '../../dist/watch/monitor.js';
-import { type LogRecord, startServer, type TestServer } from '../support/server.js';
-import { until } from '../support/until.js';
+import { type LogRecord, startServer, type TestServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 

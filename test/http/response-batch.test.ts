@@ -4,8 +4,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { emptyResponse, type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { createResponseBatch } from '../../dist/http/server/send.js';
-import { startHttp } from '../support/http-kit.js';
-import { connectRaw, get } from '../support/raw-client.js';
+import { startHttp } from '../support/http-kit.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
 
 /** More than leave one by one. */
 const many = 16;

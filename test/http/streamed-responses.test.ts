@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { gate, slowRoute, startHandler, startHttp } from '../support/http-kit.js';
-import { keepOthersServed } from '../support/prober.js';
-import { connectRaw, get } from '../support/raw-client.js';
-import { until } from '../support/until.js';
+import { gate, slowRoute, startHandler, startHttp } from '../support/http-kit.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { until } from '../support/until.ts';
 
 keepOthersServed();
 

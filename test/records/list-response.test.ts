@@ -11,9 +11,9 @@ import {
 } from '../../dist/records/list-response.js';
 import type { HttpResponse } from '../../dist/http/message.js';
 import type { Page } from '../../dist/store/store.js';
-import { withCode } from '../support/errors.js';
-import { isLong } from '../support/long.js';
-import { startServer } from '../support/server.js';
+import { withCode } from '../support/errors.ts';
+import { isLong } from '../support/long.ts';
+import { startServer } from '../support/server.ts';
 
 async function bodyOf({ body }: HttpResponse): Promise<string> {
   return body instanceof Readable ? text(body) : String(body);

@@ -12,7 +12,7 @@ import {
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
-import { driverOptions } from '../support/driver-options.js';
+import { driverOptions } from '../support/driver-options.ts';
 
 function open(bytesMax = 10_000, store = newStore()) {
   const responses = createResponseCache({ store, run: 'run', bytesMax });

@@ -5,10 +5,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { TrackedRecords } from '../../dist/records/tracked-records.js';
 import type { Author } from '../../dist/store/model.js';
 import type { DatabaseStore, InitialData, Records, Store } from '../../dist/store/store.js';
-import { changing, toDraft } from '../support/article-texts.js';
-import { driverOptions } from '../support/driver-options.js';
-import { times } from '../support/lists.js';
-import { openOn, stores } from '../support/stores.js';
+import { changing, toDraft } from '../support/article-texts.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { times } from '../support/lists.ts';
+import { openOn, stores } from '../support/stores.ts';
 
 /** Always the same ids, so that no two of them share a place in some runs. */
 const toId = (number: number): string =>

@@ -8,10 +8,10 @@ import type { Account } from '../../dist/store/model.js';
 import { openAccounts } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { StoredAccounts, Store } from '../../dist/store/store.js';
-import { allOf, pluck } from '../support/lists.js';
-import { cases } from '../support/long.js';
-import { driverOptions } from '../support/driver-options.js';
-import { durableStores, openOn } from '../support/stores.js';
+import { allOf, pluck } from '../support/lists.ts';
+import { cases } from '../support/long.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { durableStores, openOn } from '../support/stores.ts';
 
 const toId = (number: number): string =>
   `018f3173-7000-7000-8000-${String(number).padStart(12, '0')}`;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { createLoader, individually } from '../../dist/store/postgres/batch.js';
-import { gate } from '../support/http-kit.js';
-import { times } from '../support/lists.js';
-import { until } from '../support/until.js';
+import { gate } from '../support/http-kit.ts';
+import { times } from '../support/lists.ts';
+import { until } from '../support/until.ts';
 
 /** Statements that wait for their gates; a long item has to be loaded individually. */
 function createSlow() {

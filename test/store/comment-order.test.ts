@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { CommentOrder, type Poll } from '../../dist/store/postgres/comment-order.js';
 import type { Comment } from '../../dist/store/model.js';
-import { cases } from '../support/long.js';
+import { cases } from '../support/long.ts';
 
 const limit = 3;
 

@@ -6,13 +6,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
-import { assertWhole, fanOut } from '../support/fan-out.js';
-import { pluck } from '../support/lists.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { startNode } from '../support/program.js';
-import { database } from '../support/shared-postgres.js';
-import { projectFolder } from '../support/source.js';
-import { createDirectory } from '../support/uploads.js';
+import { assertWhole, fanOut } from '../support/fan-out.ts';
+import { pluck } from '../support/lists.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { startNode } from '../support/program.ts';
+import { database } from '../support/shared-postgres.ts';
+import { projectFolder } from '../support/source.ts';
+import { createDirectory } from '../support/uploads.ts';
 
 /** `${NAME:-default}` and quotes, as Compose reads them. */
 function fill(text: string): string {

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { changing, valueOf } from '../support/article-texts.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { startPostgresProxy } from '../support/postgres-proxy.js';
-import { database } from '../support/shared-postgres.js';
-import { openOn } from '../support/stores.js';
+import { changing, valueOf } from '../support/article-texts.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { startPostgresProxy } from '../support/postgres-proxy.ts';
+import { database } from '../support/shared-postgres.ts';
+import { openOn } from '../support/stores.ts';
 
 describe('one article on several nodes', { skip, concurrency: true }, () => {
   it('can be changed from far away while a near one changes it all the time', async (context) => {

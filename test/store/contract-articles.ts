@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Article } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
-import { changing, toArticle, toDraft, valueOf } from '../support/article-texts.js';
-import { allOf, pluck, times } from '../support/lists.js';
-import { made } from '../support/made.js';
+import { changing, toArticle, toDraft, valueOf } from '../support/article-texts.ts';
+import { allOf, pluck, times } from '../support/lists.ts';
+import { made } from '../support/made.ts';
 
 /** A store that holds these articles, and ends with the test. */
 type ArticlesFactory = (context: TestContext, articles: readonly Article[]) => Promise<Store>;

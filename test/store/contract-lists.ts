@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Range, Store } from '../../dist/store/store.js';
 import type { Post } from '../../dist/store/model.js';
-import { allOf, pluck, times } from '../support/lists.js';
-import { text } from './contract-posts.js';
+import { allOf, pluck, times } from '../support/lists.ts';
+import { text } from './contract-posts.ts';
 
 /** `open` gives a store that holds no posts. */
 export function testLists(open: (context: TestContext) => Promise<Store>): void {

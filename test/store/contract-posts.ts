@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
-import { allOf, pluck, times } from '../support/lists.js';
-import { made } from '../support/made.js';
+import { allOf, pluck, times } from '../support/lists.ts';
+import { made } from '../support/made.ts';
 
 /** A store without posts that has the author `ada`, and ends with the test. */
 type Open = (context: TestContext) => Promise<Store>;

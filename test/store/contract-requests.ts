@@ -5,10 +5,10 @@ import { randomUUID } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { createComments } from '../../dist/domain/comments.js';
 import type { Once, Store } from '../../dist/store/store.js';
-import { changing, toArticle, toDraft } from '../support/article-texts.js';
-import { allOf, times } from '../support/lists.js';
-import { made } from '../support/made.js';
-import { text } from './contract-posts.js';
+import { changing, toArticle, toDraft } from '../support/article-texts.ts';
+import { allOf, times } from '../support/lists.ts';
+import { made } from '../support/made.ts';
+import { text } from './contract-posts.ts';
 
 type Open = (context: TestContext) => Promise<Store>;
 

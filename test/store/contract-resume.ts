@@ -5,10 +5,10 @@ import { test, type TestContext } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Comment } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
-import { pluck, times } from '../support/lists.js';
-import { made } from '../support/made.js';
-import { until } from '../support/until.js';
-import { text } from './contract-posts.js';
+import { pluck, times } from '../support/lists.ts';
+import { made } from '../support/made.ts';
+import { until } from '../support/until.ts';
+import { text } from './contract-posts.ts';
 
 /** A store without posts, which ends with the test. */
 type Open = (context: TestContext) => Promise<Store>;

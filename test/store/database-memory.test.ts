@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { skipPostgres } from '../support/postgres.js';
-import { database } from '../support/shared-postgres.js';
-import { distUrl, runInHeap } from '../support/small-heap.js';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { skipPostgres } from '../support/postgres.ts';
+import { database } from '../support/shared-postgres.ts';
+import { distUrl, runInHeap, supportUrl } from '../support/small-heap.ts';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 
 /** 120 texts of a megabyte in each table, in a process that has no room for those of one. */
 const script = (path: string): string => `
   import { DatabaseSync } from 'node:sqlite';
-  import { startServer } from '${new URL('../support/server.js', import.meta.url).href}';
+  import { startServer } from '${supportUrl('server')}';
   const env = { STORE_URL: '${toSqliteUrl(path)}', DEMO_DATA: 'false' };
   const server = await startServer({ after() {} }, { env, memoryBytes: 96 * 2 ** 20, probed: false });
   const database = new DatabaseSync(${JSON.stringify(path)});
@@ -61,7 +61,7 @@ test('long records take no more memory than there is', { skip: skipSqlite }, asy
 const listening = (url: string): string => `
   import postgres from 'postgres';
   import { openStore } from '${distUrl('store/open.js')}';
-  import { driverOptions } from '${new URL('../support/driver-options.js', import.meta.url).href}';
+  import { driverOptions } from '${supportUrl('driver-options')}';
   const store = await openStore('${url}', driverOptions());
   const { id } = await store.posts.create({ title: 'a', content: 'b', authorId: null });
   const sql = postgres('${url}', { max: 1 });

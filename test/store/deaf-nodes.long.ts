@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertWhole, fanOut } from '../support/fan-out.js';
-import { startNode } from '../support/program.js';
-import { startPostgresProxy } from '../support/postgres-proxy.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { database } from '../support/shared-postgres.js';
+import { assertWhole, fanOut } from '../support/fan-out.ts';
+import { startNode } from '../support/program.ts';
+import { startPostgresProxy } from '../support/postgres-proxy.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { database } from '../support/shared-postgres.ts';
 
 describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true }, () => {
   for (const [listen, name] of [

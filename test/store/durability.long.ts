@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type NodeProcess, startNode } from '../support/program.js';
-import { durableStores } from '../support/stores.js';
-import { createDirectory } from '../support/uploads.js';
+import { type NodeProcess, startNode } from '../support/program.ts';
+import { durableStores } from '../support/stores.ts';
+import { createDirectory } from '../support/uploads.ts';
 
 const kills = Number(process.env['INKWELL_KILLS'] ?? '30');
 

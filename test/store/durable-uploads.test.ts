@@ -7,14 +7,14 @@ import { describe, it, type TestContext } from 'node:test';
 import { AppError, codeOf } from '../../dist/errors.js';
 import type { DurableFileIndex, StoredFile } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
-import { withCode } from '../support/errors.js';
-import { faults } from '../support/faults.js';
-import { rounds } from '../support/long.js';
-import { database } from '../support/shared-postgres.js';
-import { durableStores, inSqliteFile, onPostgres, openOn } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { bytes, createDirectory, readAll, readFile, store } from '../support/uploads.js';
-import { ageAll, listDurable, openDurable } from './upload-places.js';
+import { withCode } from '../support/errors.ts';
+import { faults } from '../support/faults.ts';
+import { rounds } from '../support/long.ts';
+import { database } from '../support/shared-postgres.ts';
+import { durableStores, inSqliteFile, onPostgres, openOn } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { bytes, createDirectory, readAll, readFile, store } from '../support/uploads.ts';
+import { ageAll, listDurable, openDurable } from './upload-places.ts';
 
 for (const { name, skip, newUrl } of durableStores) {
   const openRecords = async (t: TestContext): Promise<Store> => openOn(t, await newUrl(t));

@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fanOut } from '../support/fan-out.js';
-import { times } from '../support/lists.js';
-import { rounds } from '../support/long.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { catchUp, detach, startPair } from '../support/postgres-pair.js';
-import { startNode } from '../support/program.js';
-import { openOn } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { watching } from '../support/watching.js';
+import { fanOut } from '../support/fan-out.ts';
+import { times } from '../support/lists.ts';
+import { rounds } from '../support/long.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { catchUp, detach, startPair } from '../support/postgres-pair.ts';
+import { startNode } from '../support/program.ts';
+import { openOn } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { watching } from '../support/watching.ts';
 
 const comments = rounds('FAILOVER_COMMENTS', { short: 1_000, long: 1_000 });
 const load = { subscribers: 6, comments, writers: 8 };

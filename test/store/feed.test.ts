@@ -5,9 +5,9 @@ import { test, type TestContext } from 'node:test';
 import { type Server, type Statement } from '../../dist/store/postgres/connection.js';
 import { CommentFeed } from '../../dist/store/postgres/feed.js';
 import type { Pool } from '../../dist/store/postgres/pool.js';
-import { times } from '../support/lists.js';
-import { testAtLength } from '../support/long.js';
-import { until } from '../support/until.js';
+import { times } from '../support/lists.ts';
+import { testAtLength } from '../support/long.ts';
+import { until } from '../support/until.ts';
 
 type Connect = Parameters<Server['connect']>[0];
 

@@ -6,16 +6,16 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createServer, sql } from '../../dist/store/postgres/connection.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
-import { withCode } from '../support/errors.js';
-import { pluck, times } from '../support/lists.js';
-import { rounds } from '../support/long.js';
-import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
-import { startStandby } from '../support/postgres-pair.js';
-import { endTogether, startFront } from '../support/postgres-proxy.js';
-import { startNode } from '../support/program.js';
-import { database } from '../support/shared-postgres.js';
-import { openSession } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { withCode } from '../support/errors.ts';
+import { pluck, times } from '../support/lists.ts';
+import { rounds } from '../support/long.ts';
+import { skipPostgres as skip, startPostgres } from '../support/postgres.ts';
+import { startStandby } from '../support/postgres-pair.ts';
+import { endTogether, startFront } from '../support/postgres-proxy.ts';
+import { startNode } from '../support/program.ts';
+import { database } from '../support/shared-postgres.ts';
+import { openSession } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 const unavailable = withCode('unavailable');
 

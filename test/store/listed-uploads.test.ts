@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Uploads } from '../../dist/store/files/uploads.js';
 import type { Once } from '../../dist/store/once.js';
-import { withCode } from '../support/errors.js';
-import { pluck, times } from '../support/lists.js';
-import { bytes, readAll, store } from '../support/uploads.js';
-import { uploadPlaces } from './upload-places.js';
+import { withCode } from '../support/errors.ts';
+import { pluck, times } from '../support/lists.ts';
+import { bytes, readAll, store } from '../support/uploads.ts';
+import { uploadPlaces } from './upload-places.ts';
 
 for (const { name, skip, open } of uploadPlaces) {
   describe(`the list of uploads ${name}`, { skip }, () => {

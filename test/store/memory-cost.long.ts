@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { distUrl, runInHeap } from '../support/small-heap.js';
+import { distUrl, runInHeap } from '../support/small-heap.ts';
 
 /** Runs in a process of its own: `fill` fills a new store until it is full. */
 const start = `

@@ -6,11 +6,11 @@ import { createIdSource } from '../../dist/domain/ids.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
-import { changing, toDraft } from '../support/article-texts.js';
-import { withCode } from '../support/errors.js';
-import { allOf, times } from '../support/lists.js';
-import { driverOptions } from '../support/driver-options.js';
-import { made } from '../support/made.js';
+import { changing, toDraft } from '../support/article-texts.ts';
+import { withCode } from '../support/errors.ts';
+import { allOf, times } from '../support/lists.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { made } from '../support/made.ts';
 
 const empty = { authors: [], accounts: [], posts: [], comments: [], todos: [], articles: [] };
 

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Asked, assertWhole, fanOut } from '../support/fan-out.js';
-import { pluck, times } from '../support/lists.js';
-import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
-import { type NodeProcess, startNode } from '../support/program.js';
+import { type Asked, assertWhole, fanOut } from '../support/fan-out.ts';
+import { pluck, times } from '../support/lists.ts';
+import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.ts';
+import { type NodeProcess, startNode } from '../support/program.ts';
 
 type Act = (server: PostgresServer) => Promise<void>;
 

@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { allOf, pluck, times } from '../support/lists.js';
-import { skipPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
-import { skipPostgres } from '../support/postgres.js';
-import { database } from '../support/shared-postgres.js';
-import { driverOptions } from '../support/driver-options.js';
-import { openOn } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { watching } from '../support/watching.js';
+import { allOf, pluck, times } from '../support/lists.ts';
+import { skipPgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
+import { skipPostgres } from '../support/postgres.ts';
+import { database } from '../support/shared-postgres.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { openOn } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { watching } from '../support/watching.ts';
 
 interface Pooled {
   readonly url: string;

@@ -7,13 +7,13 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { changing, toDraft } from '../support/article-texts.js';
-import { made } from '../support/made.js';
-import { skipPostgres } from '../support/postgres.js';
-import { database } from '../support/shared-postgres.js';
-import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
-import { driverOptions } from '../support/driver-options.js';
-import { until } from '../support/until.js';
+import { changing, toDraft } from '../support/article-texts.ts';
+import { made } from '../support/made.ts';
+import { skipPostgres } from '../support/postgres.ts';
+import { database } from '../support/shared-postgres.ts';
+import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { until } from '../support/until.ts';
 
 /** In each table. */
 const rowsMax = 5_000;

@@ -6,8 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
 import { type Result, type Server, sql } from '../../dist/store/postgres/connection.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
-import { times } from '../support/lists.js';
-import { until } from '../support/until.js';
+import { times } from '../support/lists.ts';
+import { until } from '../support/until.ts';
 
 type Connect = Parameters<Server['connect']>[0];
 type Run = Awaited<ReturnType<Server['connect']>>['run'];

@@ -5,14 +5,14 @@ import { test, type TestContext } from 'node:test';
 import { setImmediate as nextIteration, setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
 import type { RunInTurn } from '../../dist/scheduler.js';
-import { changing, valueOf } from '../support/article-texts.js';
-import { withCode } from '../support/errors.js';
-import { times } from '../support/lists.js';
-import { testAtLength } from '../support/long.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { database } from '../support/shared-postgres.js';
-import { openOn, openSession } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { changing, valueOf } from '../support/article-texts.ts';
+import { withCode } from '../support/errors.ts';
+import { times } from '../support/lists.ts';
+import { testAtLength } from '../support/long.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { database } from '../support/shared-postgres.ts';
+import { openOn, openSession } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 const retitle = changing({ title: 'a' });
 

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
-import { catchUp, startPair } from '../support/postgres-pair.js';
-import { startServer, type TestServer } from '../support/server.js';
-import { openSession } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { skipPostgres as skip, startPostgres } from '../support/postgres.ts';
+import { catchUp, startPair } from '../support/postgres-pair.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { openSession } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** Creates a post. Returns its path. */
 async function createPost(server: TestServer): Promise<string> {

@@ -5,12 +5,12 @@ import { test } from 'node:test';
 import { jsonTextResponse } from '../../dist/http/message.js';
 import type { TrackedRecords } from '../../dist/records/tracked-records.js';
 import { createResponseCache } from '../../dist/records/response-cache.js';
-import { times } from '../support/lists.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { startServer } from '../support/server.js';
-import { database } from '../support/shared-postgres.js';
-import { openOn, openSession } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { times } from '../support/lists.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { startServer } from '../support/server.ts';
+import { database } from '../support/shared-postgres.ts';
+import { openOn, openSession } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 test('commits are seen at once, in whichever order they were begun', { skip }, async (t) => {
   const url = await database.emptyDatabase();

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Log } from '../../dist/log.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
-import { fails, runCommandHere } from '../support/command.js';
-import { driverOptions } from '../support/driver-options.js';
-import { allOf } from '../support/lists.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { startServer } from '../support/server.js';
-import { database, sharePostgres } from '../support/shared-postgres.js';
-import { openOn } from '../support/stores.js';
-import { createDirectory } from '../support/uploads.js';
+import { fails, runCommandHere } from '../support/command.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { allOf } from '../support/lists.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { startServer } from '../support/server.ts';
+import { database, sharePostgres } from '../support/shared-postgres.ts';
+import { openOn } from '../support/stores.ts';
+import { createDirectory } from '../support/uploads.ts';
 
 test(
   'a database of the first version is brought up to date, not filled again',

@@ -11,14 +11,14 @@ import { createServer, run, sql } from '../../dist/store/postgres/connection.js'
 import { Pool } from '../../dist/store/postgres/pool.js';
 import type { Article } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
-import { changing, valueOf } from '../support/article-texts.js';
-import { withCode } from '../support/errors.js';
-import { allOf, pluck, times } from '../support/lists.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { startServer } from '../support/server.js';
-import { database } from '../support/shared-postgres.js';
-import { openOn, openSession } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { changing, valueOf } from '../support/article-texts.ts';
+import { withCode } from '../support/errors.ts';
+import { allOf, pluck, times } from '../support/lists.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { startServer } from '../support/server.ts';
+import { database } from '../support/shared-postgres.ts';
+import { openOn, openSession } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 const draft = { title: 'a', content: 'b', authorId: null };
 

@@ -10,13 +10,13 @@ import { promisify } from 'node:util';
 import { openStore } from '../../dist/store/open.js';
 import { createServer, sql } from '../../dist/store/postgres/connection.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
-import { runCommand } from '../support/command.js';
-import { withCode } from '../support/errors.js';
-import { otherUser, type PostgresServer } from '../support/postgres.js';
-import { skipPostgres, startPostgres } from '../support/postgres.js';
-import { driverOptions } from '../support/driver-options.js';
-import { openOn } from '../support/stores.js';
-import { watching } from '../support/watching.js';
+import { runCommand } from '../support/command.ts';
+import { withCode } from '../support/errors.ts';
+import { otherUser, type PostgresServer } from '../support/postgres.ts';
+import { skipPostgres, startPostgres } from '../support/postgres.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { openOn } from '../support/stores.ts';
+import { watching } from '../support/watching.ts';
 
 const skipOpenSsl =
   spawnSync('openssl', ['version']).status !== 0 && 'there is no openssl on this machine';

@@ -12,15 +12,15 @@ import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openStore } from '../../dist/store/open.js';
 import { createServer, run, sql } from '../../dist/store/postgres/connection.js';
 import { openStore as openPostgresStore } from '../../dist/store/postgres/open.js';
-import { changing, toDraft } from '../support/article-texts.js';
-import { allOf, pluck, times } from '../support/lists.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { startServer } from '../support/server.js';
-import { database } from '../support/shared-postgres.js';
-import { driverOptions } from '../support/driver-options.js';
-import { openOn, openSession } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { watching } from '../support/watching.js';
+import { changing, toDraft } from '../support/article-texts.ts';
+import { allOf, pluck, times } from '../support/lists.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { startServer } from '../support/server.ts';
+import { database } from '../support/shared-postgres.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { openOn, openSession } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { watching } from '../support/watching.ts';
 
 test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip }, async (t) => {
   const url = await database.emptyDatabase();

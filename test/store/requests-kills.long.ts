@@ -5,17 +5,18 @@ import { fork } from 'node:child_process';
 import { once as next } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { valueOf } from '../support/article-texts.js';
-import { allOf, pluck, times } from '../support/lists.js';
-import { type Answer, type Intent, openWritten, postId } from '../support/store-writer.js';
-import { durableStores } from '../support/stores.js';
-import { newOnce } from './contract-requests.js';
+import { valueOf } from '../support/article-texts.ts';
+import { allOf, pluck, times } from '../support/lists.ts';
+import { supportUrl } from '../support/small-heap.ts';
+import { type Answer, type Intent, openWritten, postId } from '../support/store-writer.ts';
+import { durableStores } from '../support/stores.ts';
+import { newOnce } from './contract-requests.ts';
 
 const intents = 2_000;
 const atOnce = 40;
 const killsMin = 60;
 const kinds = ['post', 'comment', 'article', 'count'] as const;
-const writer = fileURLToPath(import.meta.resolve('#support/store-writer.js'));
+const writer = fileURLToPath(supportUrl('store-writer'));
 
 /** Repeats each intent until it is answered. Returns the answers by text, and the kills. */
 async function writeAll(url: string, open: Map<string, Intent>) {

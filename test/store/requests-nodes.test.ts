@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { Once, Store } from '../../dist/store/store.js';
-import { toDraft } from '../support/article-texts.js';
-import { allOf, pluck, times } from '../support/lists.js';
-import { made } from '../support/made.js';
-import { skipPostgres as skip } from '../support/postgres.js';
-import { database } from '../support/shared-postgres.js';
-import { openOn, openSession } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { text } from './contract-posts.js';
-import { newOnce } from './contract-requests.js';
+import { toDraft } from '../support/article-texts.ts';
+import { allOf, pluck, times } from '../support/lists.ts';
+import { made } from '../support/made.ts';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { database } from '../support/shared-postgres.ts';
+import { openOn, openSession } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { text } from './contract-posts.ts';
+import { newOnce } from './contract-requests.ts';
 
 const byKey = (one: Once, other: Once): number => (one.key < other.key ? -1 : 1);
 

@@ -5,14 +5,14 @@ import { describe, test, type TestContext } from 'node:test';
 import { createByteBudget } from '../../dist/store/memory-table.js';
 import { createMemoryRequests } from '../../dist/store/memory-requests.js';
 import type { Once } from '../../dist/store/store.js';
-import { allOf, times } from '../support/lists.js';
-import { made } from '../support/made.js';
-import { database } from '../support/shared-postgres.js';
-import { inSqlite } from '../support/sqlite.js';
-import { durableStores, inSqliteFile, openOn } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { newOnce } from './contract-requests.js';
-import { text } from './contract-posts.js';
+import { allOf, times } from '../support/lists.ts';
+import { made } from '../support/made.ts';
+import { database } from '../support/shared-postgres.ts';
+import { inSqlite } from '../support/sqlite.ts';
+import { durableStores, inSqliteFile, openOn } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { newOnce } from './contract-requests.ts';
+import { text } from './contract-posts.ts';
 
 const isReused = { code: 'idempotency_key_reused' };
 

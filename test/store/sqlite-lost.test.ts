@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { refusal } from '../support/files.js';
-import { times } from '../support/lists.js';
-import { startServer } from '../support/server.js';
-import { skipSqlite } from '../support/sqlite.js';
-import { inSqliteFile } from '../support/stores.js';
+import { refusal } from '../support/files.ts';
+import { times } from '../support/lists.ts';
+import { startServer } from '../support/server.ts';
+import { skipSqlite } from '../support/sqlite.ts';
+import { inSqliteFile } from '../support/stores.ts';
 
 describe('a SQLite file', { skip: skipSqlite }, () => {
   it('that was deleted is written to no more, which clients are told, and read', async (context) => {

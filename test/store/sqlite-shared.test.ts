@@ -4,15 +4,15 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setImmediate as nextIteration, setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
-import { times } from '../support/lists.js';
+import { times } from '../support/lists.ts';
 import {
   inSqlite,
   newSqliteFile,
   openInSqlite,
   skipSqlite,
   toSqliteUrl,
-} from '../support/sqlite.js';
-import { openOn } from '../support/stores.js';
+} from '../support/sqlite.ts';
+import { openOn } from '../support/stores.ts';
 
 const only = { skip: skipSqlite };
 

@@ -9,20 +9,20 @@ import { fileURLToPath } from 'node:url';
 import type { Log } from '../../dist/log.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { toDraft } from '../support/article-texts.js';
-import { withCode } from '../support/errors.js';
-import { allOf, times } from '../support/lists.js';
+import { toDraft } from '../support/article-texts.ts';
+import { withCode } from '../support/errors.ts';
+import { allOf, times } from '../support/lists.ts';
 import {
   inSqlite,
   newSqliteFile,
   openInSqlite,
   skipSqlite,
   toSqliteUrl,
-} from '../support/sqlite.js';
-import { driverOptions } from '../support/driver-options.js';
-import { refusal } from '../support/files.js';
-import { startServer } from '../support/server.js';
-import { inSqliteFile, openOn } from '../support/stores.js';
+} from '../support/sqlite.ts';
+import { driverOptions } from '../support/driver-options.ts';
+import { refusal } from '../support/files.ts';
+import { startServer } from '../support/server.ts';
+import { inSqliteFile, openOn } from '../support/stores.ts';
 
 const draft = { title: 'a', content: 'x', authorId: null };
 

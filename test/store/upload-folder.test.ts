@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { form, post } from '../support/files.js';
-import { startNode } from '../support/program.js';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { form, post } from '../support/files.ts';
+import { startNode } from '../support/program.ts';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 import {
   createDirectory,
   createUploads,
@@ -12,7 +12,7 @@ import {
   readAll,
   readFile,
   store,
-} from '../support/uploads.js';
+} from '../support/uploads.ts';
 
 suite('the folder of a run', () => {
   test('is open to its user only, gives nothing but uploads, and goes with a clean stop', async (t) => {

@@ -9,9 +9,9 @@ import type { DurableFileIndex, FileLimits } from '../../dist/store/file-index.j
 import { openUploads, type OpenUploadsOptions } from '../../dist/store/files/open.js';
 import type { Uploads } from '../../dist/store/files/uploads.js';
 import type { Store } from '../../dist/store/store.js';
-import { pluck, times } from '../support/lists.js';
-import { durableStores, openOn, type StorePlace } from '../support/stores.js';
-import { createDirectory, openUploads as openRun } from '../support/uploads.js';
+import { pluck, times } from '../support/lists.ts';
+import { durableStores, openOn, type StorePlace } from '../support/stores.ts';
+import { createDirectory, openUploads as openRun } from '../support/uploads.ts';
 
 type Bounds = Partial<Pick<OpenUploadsOptions, 'filesMax' | 'bytesMax'>>;
 

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { faults } from '../support/faults.js';
-import { isLong } from '../support/long.js';
-import { keepOthersServed } from '../support/prober.js';
-import { startServer } from '../support/server.js';
-import { createDirectory, createUploads, readAll, store } from '../support/uploads.js';
-import { ageAll, uploadPlaces } from './upload-places.js';
+import { faults } from '../support/faults.ts';
+import { isLong } from '../support/long.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { startServer } from '../support/server.ts';
+import { createDirectory, createUploads, readAll, store } from '../support/uploads.ts';
+import { ageAll, uploadPlaces } from './upload-places.ts';
 
 keepOthersServed(startServer);
 

@@ -6,13 +6,13 @@ import { readdir } from 'node:fs/promises';
 import { describe, it, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
 import type { Uploads } from '../../dist/store/files/uploads.js';
-import { withCode } from '../support/errors.js';
-import { faults } from '../support/faults.js';
-import { times } from '../support/lists.js';
-import { cases } from '../support/long.js';
-import { anyCodeUnit } from '../support/texts.js';
-import { bytes, readAll, readFile, store } from '../support/uploads.js';
-import { type OpenPlace, uploadPlaces, type UploadPlace } from './upload-places.js';
+import { withCode } from '../support/errors.ts';
+import { faults } from '../support/faults.ts';
+import { times } from '../support/lists.ts';
+import { cases } from '../support/long.ts';
+import { anyCodeUnit } from '../support/texts.ts';
+import { bytes, readAll, readFile, store } from '../support/uploads.ts';
+import { type OpenPlace, uploadPlaces, type UploadPlace } from './upload-places.ts';
 
 /** Two of one index and one folder, or one twice where a place has one. */
 interface Opened extends OpenPlace {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cells } from '../../dist/store/sql/rows.js';
 import { createVersions } from '../../dist/store/postgres/versions.js';
-import { gate } from '../support/http-kit.js';
+import { gate } from '../support/http-kit.ts';
 
 /** Versions of a server whose snapshots are given: name of the server, and whether it has triggers. */
 function createWatched() {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { startServer } from './server.js';
+import { startServer } from './server.ts';
 
 export const jsonPatch = 'application/json-patch+json';
 export const mergePatch = 'application/merge-patch+json';

@@ -1,9 +1,9 @@
 /** The thread that attacks: what it takes of a processor is not taken from the honest clients. */
 
 import { workerData } from 'node:worker_threads';
-import type { Target } from './attacks.js';
-import { memoryAttacks } from './memory-attacks.js';
-import { turnAttacks } from './turn-attacks.js';
+import type { Target } from './attacks.ts';
+import { memoryAttacks } from './memory-attacks.ts';
+import { turnAttacks } from './turn-attacks.ts';
 
 /** Given to the thread, which runs until it is terminated. */
 export interface Attacked extends Target {

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { NodeProcess } from './program.js';
-import { connectReady } from './ws-clients.js';
+import type { NodeProcess } from './program.ts';
+import { connectReady } from './ws-clients.ts';
 
 export interface FanOutOptions {
   readonly nodes: readonly NodeProcess[];

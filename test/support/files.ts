@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { multipartType } from './multipart.js';
-import type { TestServer } from './server.js';
+import { multipartType } from './multipart.ts';
+import type { TestServer } from './server.ts';
 
 export type Entry = readonly [name: string, fileName: string, type: string, content: string];
 

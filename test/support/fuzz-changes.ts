@@ -1,7 +1,7 @@
 /** Makes bad requests of good ones, each near enough to the good one to come far. */
 
 import * as fc from 'fast-check';
-import { type FuzzRequest, type Seed, seeds } from './fuzz-seeds.js';
+import { type FuzzRequest, type Seed, seeds } from './fuzz-seeds.ts';
 
 // Texts and values that have broken programs, by where they are put.
 const texts = [

@@ -1,6 +1,6 @@
 /** Good requests of every route, for a fuzzer to change: those of the reference, and of GraphQL. */
 
-import { entries, type Entry } from './reference.js';
+import { entries, type Entry } from './reference.ts';
 
 /** `<posts>` and the like stand for an id of this run, `<token>` for a token, wherever they are. */
 export interface FuzzRequest {

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import * as fc from 'fast-check';
-import { type Connection, connection, toText } from './fuzz-changes.js';
-import { type FuzzRequest, seeds } from './fuzz-seeds.js';
-import { logIn } from './login.js';
-import type { Program } from './program.js';
+import { type Connection, connection, toText } from './fuzz-changes.ts';
+import { type FuzzRequest, seeds } from './fuzz-seeds.ts';
+import { logIn } from './login.ts';
+import type { Program } from './program.ts';
 
 export const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
 

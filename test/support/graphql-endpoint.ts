@@ -19,8 +19,8 @@ import type { Log } from '../../dist/log.js';
 import type { MemoryPool } from '../../dist/memory-pool.js';
 import { createResponseCache } from '../../dist/records/response-cache.js';
 import type { Store } from '../../dist/store/store.js';
-import { announce } from './announce.js';
-import { startGraphql } from './graphql.js';
+import { announce } from './announce.ts';
+import { startGraphql } from './graphql.ts';
 
 export type GraphqlEndpoint = Awaited<ReturnType<typeof startEndpoint>>;
 

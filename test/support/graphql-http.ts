@@ -1,6 +1,6 @@
 /** GraphQL requests by HTTP, and what came back. */
 
-import type { TestServer } from './server.js';
+import type { TestServer } from './server.ts';
 
 export interface GraphqlResponse {
   readonly status: number;

@@ -16,7 +16,7 @@ import { createScheduler } from '../../dist/scheduler.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
-import { unweighed } from './topic.js';
+import { unweighed } from './topic.ts';
 
 /** What a client gets. Without `data` the operation did not run. */
 export interface GraphqlResult {

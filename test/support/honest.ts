@@ -2,8 +2,8 @@
 
 import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { form } from './attacks.js';
-import { connectReady, subscribe } from './ws-clients.js';
+import { form } from './attacks.ts';
+import { connectReady, subscribe } from './ws-clients.ts';
 
 /** Of one kind of request. */
 export interface Share {

@@ -13,9 +13,9 @@ import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
 import { createScheduler } from '../../dist/scheduler.js';
-import { announce } from './announce.js';
-import { connectRaw } from './raw-client.js';
-import type { LogRecord } from './server.js';
+import { announce } from './announce.ts';
+import { connectRaw } from './raw-client.ts';
+import type { LogRecord } from './server.ts';
 
 export interface HttpKitOptions {
   /** Handlers by method and path, `GET /slow`. There is a `GET /hello` beside them. */

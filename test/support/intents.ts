@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type Answered, sendUntilAnswered, type Write } from './lossy-proxy.js';
+import { type Answered, sendUntilAnswered, type Write } from './lossy-proxy.ts';
 
 const atOnce = 40;
 const json = 'application/json';

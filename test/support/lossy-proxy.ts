@@ -14,7 +14,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { Ending } from './server.js';
+import type { Ending } from './server.ts';
 
 const fates = ['whole', 'unsent', 'unanswered', 'torn'] as const;
 

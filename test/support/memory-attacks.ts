@@ -11,7 +11,7 @@ import {
   repeated,
   silent,
   sockets,
-} from './attacks.js';
+} from './attacks.ts';
 
 /** Subscribers, each to a selection of its own, with queries whose results can be large. */
 function subscribe(number: number): readonly string[] {

@@ -7,7 +7,7 @@ import { MemoryPool } from '../../dist/memory-pool.js';
 import type { PartHead } from '../../dist/http/multipart/headers.js';
 import { ClientGone } from '../../dist/http/server/body.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
-import { withCode } from './errors.js';
+import { withCode } from './errors.ts';
 
 export interface SentPart {
   /** Header lines without the last line end. */

@@ -1,7 +1,7 @@
 /** That work is soon done: judged by `npm run test:long` alone, since processors have other work. */
 
 import assert from 'node:assert/strict';
-import { isLong } from './long.js';
+import { isLong } from './long.ts';
 
 /** At length, fails where something took more milliseconds than that. */
 export function assertWithin(milliseconds: number, taken: number): void {

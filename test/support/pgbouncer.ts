@@ -7,9 +7,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { existsSync } from 'node:fs';
-import { findPort, otherUser } from './postgres.js';
-import type { Ending } from './server.js';
-import { until } from './until.js';
+import { findPort, otherUser } from './postgres.ts';
+import type { Ending } from './server.ts';
+import { until } from './until.ts';
 
 const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'];
 const program = folders.map((folder) => join(folder, 'pgbouncer')).find(existsSync);

@@ -1,10 +1,10 @@
 /** A primary and its standby, at an address that leads to the one that is the primary. */
 
 import { connect } from 'node:net';
-import { type PostgresServer, startPostgres } from './postgres.js';
-import { endTogether, startFront } from './postgres-proxy.js';
-import type { Ending } from './server.js';
-import { until } from './until.js';
+import { type PostgresServer, startPostgres } from './postgres.ts';
+import { endTogether, startFront } from './postgres-proxy.ts';
+import type { Ending } from './server.ts';
+import { until } from './until.ts';
 
 /** A copy of a server that follows it, until `detach` or its promotion. */
 export function startStandby(

@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Transform, type TransformCallback } from 'node:stream';
-import type { Ending } from './server.js';
+import type { Ending } from './server.ts';
 
 export interface ProxyOptions {
   /** `refuse`: LISTEN is an error. `ignore`: it is accepted, and no notification ever comes. */

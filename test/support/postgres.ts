@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { projectFolder } from './source.js';
+import { projectFolder } from './source.ts';
 
 const run = promisify(execFile);
 

@@ -8,9 +8,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { after, before } from 'node:test';
-import { type Announcement, announcements } from './announce.js';
-import { isLong } from './long.js';
-import type { Ending } from './server.js';
+import { type Announcement, announcements } from './announce.ts';
+import { isLong } from './long.ts';
+import type { Ending } from './server.ts';
 
 /** Many times what a quiet machine shows: a machine with other work is no fault of the service. */
 const gapMilliseconds = 3_000;

@@ -7,9 +7,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { announce } from './announce.js';
-import { patient } from './pace.js';
-import type { Ending } from './server.js';
+import { announce } from './announce.ts';
+import { patient } from './pace.ts';
+import type { Ending } from './server.ts';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 

@@ -7,8 +7,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
 import { createRoutes, type Route, type RouteDeps } from '../../dist/handlers/routes.js';
-import type { TestServer } from './server.js';
-import { projectFolder } from './source.js';
+import type { TestServer } from './server.ts';
+import { projectFolder } from './source.ts';
 
 export interface Described {
   readonly headers?: Readonly<Record<string, { readonly example?: string }>>;

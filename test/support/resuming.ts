@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { TestServer } from './server.js';
-import { askEvents } from './sse-client.js';
-import { connectReady } from './ws-clients.js';
+import type { TestServer } from './server.ts';
+import { askEvents } from './sse-client.ts';
+import { connectReady } from './ws-clients.ts';
 
 export interface Told {
   readonly data?: { readonly commentAdded: { readonly id: string; readonly content: string } };

@@ -7,8 +7,8 @@ import { type App, createApp } from '../../dist/app.js';
 import { type Config, readConfig } from '../../dist/config.js';
 import { HttpServer } from '../../dist/http/server/server.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
-import { announce } from './announce.js';
-import { patient } from './pace.js';
+import { announce } from './announce.ts';
+import { patient } from './pace.ts';
 
 export interface LogRecord extends Record<string, unknown> {
   readonly level: LogLevel;

@@ -1,7 +1,7 @@
 /** One PostgreSQL server for all test files of a process, gone with the last of their tests. */
 
 import { after } from 'node:test';
-import { type PostgresServer, startPostgres } from './postgres.js';
+import { type PostgresServer, startPostgres } from './postgres.ts';
 
 let shared: Promise<PostgresServer> | undefined;
 

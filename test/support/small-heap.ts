@@ -1,6 +1,7 @@
 /** Runs what must fit into little memory: a process whose heap has a limit ends when it is over. */
 
 import { spawnSync } from 'node:child_process';
+import { extname } from 'node:path';
 
 /** What a process prints that runs `script` (an ES module; `gc` is there) within `heapMiB`. */
 export function runInHeap(heapMiB: number, script: string): string {
@@ -17,4 +18,9 @@ export function runInHeap(heapMiB: number, script: string): string {
 /** The address of a built module, for an import in such a script. */
 export function distUrl(path: string): string {
   return new URL(`../../dist/${path}`, import.meta.url).href;
+}
+
+/** The address of a file of this folder, for the same: its source if this runs from the source. */
+export function supportUrl(name: string): string {
+  return new URL(`${name}${extname(import.meta.url)}`, import.meta.url).href;
 }

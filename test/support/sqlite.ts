@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Ending } from './server.js';
+import type { Ending } from './server.ts';
 
 interface SqliteModule {
   readonly DatabaseSync: new (path: string) => SqliteDatabase;

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import type { GraphqlEndpoint } from './graphql-endpoint.js';
+import type { GraphqlEndpoint } from './graphql-endpoint.ts';
 
 export type EventReader = Awaited<ReturnType<typeof askEvents>>;
 

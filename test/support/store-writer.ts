@@ -2,8 +2,8 @@
 
 import type { Once, Store } from '../../dist/store/store.js';
 import { openStore } from '../../dist/store/open.js';
-import { changing, toArticle, toDraft } from './article-texts.js';
-import { driverOptions } from './driver-options.js';
+import { changing, toArticle, toDraft } from './article-texts.ts';
+import { driverOptions } from './driver-options.ts';
 
 /** A write of this kind, under this key. */
 export interface Intent {

@@ -3,10 +3,10 @@
 import postgres from 'postgres';
 import type { DriverOptions, Store } from '../../dist/store/store.js';
 import { openStore } from '../../dist/store/open.js';
-import { driverOptions } from './driver-options.js';
-import { skipPostgres } from './postgres.js';
-import { database } from './shared-postgres.js';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from './sqlite.js';
+import { driverOptions } from './driver-options.ts';
+import { skipPostgres } from './postgres.ts';
+import { database } from './shared-postgres.ts';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from './sqlite.ts';
 
 interface Context {
   after(end: () => Promise<void>): unknown;

@@ -5,7 +5,7 @@
  */
 
 import { connect } from 'node:net';
-import { type Attack, form, get, held, many, post, repeated, silent, sockets } from './attacks.js';
+import { type Attack, form, get, held, many, post, repeated, silent, sockets } from './attacks.ts';
 
 const jsonPatch = 'application/json-patch+json';
 const mergePatch = 'application/merge-patch+json';

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ClientOptions, createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
-import type { Served } from './raw-client.js';
+import type { Served } from './raw-client.ts';
 
 /** A message of the server; `payload` is whatever came. */
 export interface Message {
