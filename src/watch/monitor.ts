@@ -21,9 +21,9 @@ const slowMilliseconds = 1_000;
 
 export function createMonitor(config: Config, deps: MonitorDeps) {
   const { monotonicNow } = deps;
-  const traces = createTraces(deps.log);
-  const { log } = traces;
-  const requestLog = deps.requestLog ?? deps.log;
+  const traces = createTraces();
+  const log = traces.addTo(deps.log);
+  const requestLog = deps.requestLog ? traces.addTo(deps.requestLog) : log;
   // Without ADMIN_PORT nobody can ask for them.
   const metrics = config.adminPort === undefined ? undefined : createServiceMetrics(config, deps);
   const clientAddress = createClientAddress(config.trustedProxies);
@@ -42,7 +42,6 @@ export function createMonitor(config: Config, deps: MonitorDeps) {
     end(finished) {
       const { request, status, waitedMilliseconds, error } = finished;
       metrics?.requestEnded(finished);
-      traces.end(request);
       logChange(finished, log);
       // Also of a request whose client has left. A failed login is reported where it fails.
       if (error?.code === 'too_many_requests') {
@@ -53,8 +52,10 @@ export function createMonitor(config: Config, deps: MonitorDeps) {
         security('origin refused', { client: clientAddress(request), origin, host });
       }
       const isFault = status >= 500 || waitedMilliseconds >= slowMilliseconds;
-      if (isNone || !(isFault || isAll)) return;
-      requestLog(isFault ? 'warn' : 'info', 'request', toFacts(finished, clientAddress(request)));
+      if (!isNone && (isFault || isAll)) {
+        requestLog(isFault ? 'warn' : 'info', 'request', toFacts(finished, clientAddress(request)));
+      }
+      traces.end(request);
     },
     openSession(handshake) {
       // Copied, so that the headers are not kept until the socket closes.
@@ -77,14 +78,15 @@ const tracedMax = 10_000;
  * Adds the trace of a request (W3C Trace Context: `00-<trace id>-<span id>-<flags>`) to each line
  * of the log with its id, until the request has ended.
  */
-function createTraces(log: Log) {
+function createTraces() {
   const traces = new BoundedMap<LogFacts>(tracedMax);
-  const traced: Log = (level, event, facts) => {
-    const trace = traces.get(String(facts?.['requestId']));
-    log(level, event, trace ? { ...facts, ...trace } : facts);
-  };
   return {
-    log: traced,
+    addTo:
+      (log: Log): Log =>
+      (level, event, facts) => {
+        const trace = traces.get(String(facts?.['requestId']));
+        log(level, event, trace ? { ...facts, ...trace } : facts);
+      },
     begin(request: Finished['request']): void {
       const given = request.header('traceparent');
       const trace = given === undefined ? undefined : toTrace(given);
@@ -97,8 +99,8 @@ function createTraces(log: Log) {
 }
 
 /** The members have the names that logs of OpenTelemetry have. */
-function toTrace(traceparent: string | undefined): LogFacts | undefined {
-  const [, trace_id, span_id] = traceparentPattern.exec(traceparent ?? '') ?? [];
+function toTrace(traceparent: string): LogFacts | undefined {
+  const [, trace_id, span_id] = traceparentPattern.exec(traceparent) ?? [];
   return trace_id === undefined ? undefined : { trace_id, span_id };
 }
 
@@ -147,7 +149,6 @@ function toFacts(
     client,
     ...request.logFacts,
     account: request.account,
-    ...toTrace(request.header('traceparent')),
     givenRequestId: cut(request.header('x-request-id')),
   };
 }
