@@ -10,7 +10,7 @@ import type { CloseFrame } from './protocols.ts';
 /** How long a client may take to answer a close frame while the server is stopping. */
 const stopMilliseconds = 1_500;
 /** Bytes of short events that are written together. */
-const gatheredBytesMax = 16_384;
+const joinedBytesMax = 16_384;
 
 /** Ends each message, because the result is the last member of an object. */
 const brace = Buffer.from('}');
@@ -55,7 +55,7 @@ export class ClientSocket {
     if (this.isBacklogged()) return false;
     const pieces = event.toPieces(prefix, brace, toFrameHeader);
     const isShort = pieces.length === 1;
-    if (event.isSameIteration) this.#gather(isShort);
+    if (event.isSameIteration) this.#joinShort(isShort);
     if (!isShort) this.#socket.cork();
     for (const piece of pieces) this.#socket.write(piece);
     if (!isShort) this.#socket.uncork();
@@ -115,9 +115,9 @@ export class ClientSocket {
   }
 
   /** Short events that follow each other at once leave in one write. */
-  #gather(isShort: boolean): void {
+  #joinShort(isShort: boolean): void {
     const socket = this.#socket;
-    if (!isShort || socket.writableLength >= gatheredBytesMax) socket.uncork();
+    if (!isShort || socket.writableLength >= joinedBytesMax) socket.uncork();
     else if (socket.writableCorked === 0) {
       socket.cork();
       setImmediate(() => socket.uncork());

@@ -1,5 +1,5 @@
 /**
- * Both sub-protocols of WebSocket as data and pure functions: a parsed message is decoded to an
+ * Both sub-protocols of WebSocket as data and pure functions: a parsed message is decoded to a
  * `ClientMessage`, and replies are texts.
  */
 
