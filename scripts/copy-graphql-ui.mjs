@@ -8,7 +8,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { storeFile } from './store-file.mjs';
+import { storeFile, storeShared } from './store-file.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const own = join(here, 'graphql-ui');
@@ -30,7 +30,7 @@ async function copyGraphqlUi() {
   );
   for (const name of await readdir(own))
     await storeFile(target, name, await readFile(join(own, name)));
-  await storeFile(target, 'session.js', await readFile(join(here, 'session.js')));
+  await storeShared(target);
   await storeFile(target, 'index.html', await makePage());
   await storeFile(target, 'LICENSE.txt', await readFile(join(altair, 'LICENSE')));
   console.log(`dist/graphql-ui: ${names.length} files of altair-static and our own`);

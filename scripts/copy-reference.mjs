@@ -10,7 +10,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { storeFile } from './store-file.mjs';
+import { storeFile, storeShared } from './store-file.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const own = join(here, 'reference');
@@ -37,7 +37,7 @@ for (const name of names) {
 for (const name of await readdir(own)) {
   await storeFile(target, name, await readFile(join(own, name)));
 }
-await storeFile(target, 'session.js', await readFile(join(here, 'session.js')));
+await storeShared(target);
 const script = 'address.js';
 await storeFile(target, script, await readFile(join(here, 'home', script)));
 console.log(`dist/reference: ${names.length} files of swagger-ui-dist and our own`);

@@ -1,12 +1,15 @@
 /** How build steps put the files of a page into dist/. */
 
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 
 /** Already compressed; everything else is text. */
 const packed = /\.(?:png|woff2?|ico)$/;
+
+/** What the scripts of several pages import. */
+const shared = ['session.js', 'after-changes.js'];
 
 /** Texts are stored compressed only (name.gz). */
 export async function storeFile(folder, name, content) {
@@ -15,4 +18,11 @@ export async function storeFile(folder, name, content) {
   if (packed.test(name)) return writeFile(path, content);
   const level = constants.Z_BEST_COMPRESSION;
   return writeFile(`${path}.gz`, await promisify(gzip)(content, { level }));
+}
+
+/** Each page has its own copy, because its addresses are relative. */
+export async function storeShared(folder) {
+  for (const name of shared) {
+    await storeFile(folder, name, await readFile(new URL(name, import.meta.url)));
+  }
 }

@@ -3,6 +3,8 @@
  * order.
  */
 
+import { afterChanges } from './after-changes.js';
+
 /** Elements that only a click reaches. */
 const pressed = [
   '.window-switcher__input',
@@ -64,12 +66,4 @@ document.addEventListener('keydown', (event) => {
     event.target.click();
   }
 });
-let isAsked = false;
-new MutationObserver(() => {
-  if (isAsked) return;
-  isAsked = true;
-  requestAnimationFrame(() => {
-    isAsked = false;
-    mend();
-  });
-}).observe(document.body, { childList: true, subtree: true });
+afterChanges(document.body, mend);

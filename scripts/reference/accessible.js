@@ -3,6 +3,8 @@
  * inside of buttons that are no controls of their own.
  */
 
+import { afterChanges } from './after-changes.js';
+
 const fields = ':is(select, textarea, input):not([aria-label], [type=submit])';
 
 /** A field is named by the row or the label that it stands in. */
@@ -30,12 +32,4 @@ function mend(root) {
 }
 
 const reference = document.querySelector('#reference');
-let isAsked = false;
-new MutationObserver(() => {
-  if (isAsked) return;
-  isAsked = true;
-  requestAnimationFrame(() => {
-    isAsked = false;
-    mend(reference);
-  });
-}).observe(reference, { childList: true, subtree: true });
+afterChanges(reference, () => mend(reference));
