@@ -1,4 +1,7 @@
-/** The schema as in the specification (Spec §2.1, §2.2, §4.1). Clients get this text unchanged. */
+/**
+ * The schema as in the specification (Spec §2.1, §2.2, §4.1). Clients get this text unchanged, and
+ * the browser UI shows each description; one that is short stands before what it describes.
+ */
 
 export const typeDefs = `"""
 A String value of a field that carries it is returned in upper case. Other values pass through.
@@ -17,101 +20,118 @@ scalar UUID
 "A file supplied through a GraphQL multipart request."
 scalar Upload
 
+"How far a post has come on its way to readers."
 enum PostStatus {
-  DRAFT
-  PENDING_MODERATION
-  PUBLISHED
+  "Being written; each new post is a draft." DRAFT
+  "Waits for a decision whether it is published." PENDING_MODERATION
+  "Meant for all readers." PUBLISHED
 }
 
+"A new post."
 input CreatePostInput {
-  title: String!
-  content: String!
+  "Its title, with at least one character that is not white space." title: String!
+  "Its text, with at least one character that is not white space." content: String!
 }
 
 "What changes of a post; what is left out stays. A value is not null, and no text is blank."
 input UpdatePostInput {
-  title: String
-  content: String
-  status: PostStatus
+  "The new title." title: String
+  "The new text." content: String
+  "The new status." status: PostStatus
 }
 
+"A new comment."
 input CommentInput {
-  postId: String!
-  content: String!
+  "The id of the post that the comment belongs to." postId: String!
+  "Its text, with at least one character that is not white space." content: String!
 }
 
+"A text of the blog."
 type Post {
-  id: ID!
-  title: String! @uppercase
-  content: String
-  """
-  Oldest first; \`first\` and \`after\` as for \`allPosts\`. Null, with an error, where they do not
-  fit into the result.
-  """
-  comments(first: Int, after: String): [Comment]
-  status: PostStatus
-  createdAt: LocalDateTime
-  authorId: String
-  author: Author
+  "A UUID." id: ID!
+  "In upper case, however it was written." title: String! @uppercase
+  "The text as it was written." content: String
+  "Its comments, oldest first. Null, with an error, where they do not fit into the result."
+  comments(
+    "So many of them, from 1 to 1000; without it, all." first: Int
+    "Only those behind the comment with this id, also where that has been removed." after: String
+  ): [Comment]
+  "How far the post has come." status: PostStatus
+  "When the post was created, in UTC." createdAt: LocalDateTime
+  "The id of its author; null where the post was created without a token." authorId: String
+  "Who created the post; null where that was done without a token." author: Author
 }
 
+"Somebody who writes posts."
 type Author {
-  id: ID!
-  name: String!
-  email: String!
-  createdAt: LocalDateTime
-  "Newest first; otherwise as comments of a post."
-  posts(first: Int, after: String): [Post]
+  "A UUID, which is also the id of the author's account." id: ID!
+  "The name that readers see." name: String!
+  "An email address." email: String!
+  "When the author was created, in UTC." createdAt: LocalDateTime
+  "The author's posts, newest first. Null, with an error, where they do not fit into the result."
+  posts(
+    "So many of them, from 1 to 1000; without it, all." first: Int
+    "Only those behind the post with this id, also where that has been removed." after: String
+  ): [Post]
 }
 
+"What a reader says about a post."
 type Comment {
-  id: ID!
-  content: String!
-  createdAt: LocalDateTime
-  postId: String!
+  "A UUID." id: ID!
+  "The text as it was written." content: String!
+  "When the comment was added, in UTC." createdAt: LocalDateTime
+  "The id of the post that the comment belongs to." postId: String!
 }
 
 "An account, which is the author of what it writes: the author with the same id."
 type Account {
-  id: ID!
-  username: String!
-  email: String!
-  roles: [String!]!
+  "A UUID." id: ID!
+  "The name to log in with." username: String!
+  "An email address." email: String!
+  "USER, and ADMIN for an account that may change what others have written." roles: [String!]!
 }
 
+"What can be read."
 type Query {
-  """
-  All posts, newest first; with \`first\`, so many of them, from 1 to 1000; with \`after\`, those
-  behind the post with this id, also where it has been removed; with \`author\`, only those by the
-  author with this id; with \`status\`, only those that have it.
-  """
-  allPosts(first: Int, after: ID, author: ID, status: PostStatus): [Post!]!
+  "All posts, newest first, or those that the arguments choose."
+  allPosts(
+    "So many of them, from 1 to 1000; without it, all." first: Int
+    "Only those behind the post with this id, also where that has been removed." after: ID
+    "Only those by the author with this id." author: ID
+    "Only those that have this status." status: PostStatus
+  ): [Post!]!
   "One post; null where no post has this id."
-  postById(postId: String!): Post
+  postById("The id of the post." postId: String!): Post
   "The account of the token; null without one."
   me: Account
 }
 
+"What can be changed."
 type Mutation {
   "Creates a post and returns its id."
-  createPost(createPostInput: CreatePostInput!): UUID!
+  createPost("What to create." createPostInput: CreatePostInput!): UUID!
   "Changes a post and returns it."
-  updatePost(id: ID!, changes: UpdatePostInput!): Post!
+  updatePost("The id of the post." id: ID!, "What to change." changes: UpdatePostInput!): Post!
   "Removes a post with its comments and returns its id."
-  deletePost(id: ID!): UUID!
+  deletePost("The id of the post." id: ID!): UUID!
   "Keeps the file and returns true."
-  upload(file: Upload!): Boolean
+  upload("The file." file: Upload!): Boolean
   "Adds a comment to a post, tells all subscribers, and returns the comment's id."
-  addComment(commentInput: CommentInput!): UUID!
+  addComment("What to add, and to which post." commentInput: CommentInput!): UUID!
   "Removes a comment and returns its id."
-  deleteComment(id: ID!): UUID!
+  deleteComment("The id of the comment." id: ID!): UUID!
 }
 
+"What is sent when it happens."
 type Subscription {
-  """
-  Each comment that is added from now on: to one post, or to any post. With \`after\`, the id of a
-  comment, first every comment that was stored after it; an error NOT_FOUND where there is none.
-  """
-  commentAdded(postId: String, after: String): Comment!
+  "Each comment that is added from now on."
+  commentAdded(
+    "Only comments on the post with this id." postId: String
+    """
+    The id of a comment: first every comment that was stored after it; an error NOT_FOUND where
+    there is none with this id.
+    """
+    after: String
+  ): Comment!
 }
 `;
