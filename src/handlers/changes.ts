@@ -50,12 +50,13 @@ export function changeRecord<T extends { readonly id: string }>(
   { get, toJson, ...deps }: Change<T>,
   apply: (id: string, options: ChangeOptions<T>) => MaybePromise<Changed>,
 ): MaybePromise<HttpResponse> {
+  const askedAt = performance.now();
   return changeOnce(request, deps, async (once) => {
     for (;;) {
       const record = await get(request);
       const hasConditions = checkConditions(request, () => createEtag(toJson(record)));
       const expected = hasConditions ? record : undefined;
-      const changed = await apply(record.id, { expected, once });
+      const changed = await apply(record.id, { expected, once, askedAt });
       if (changed !== false) return toWritten(emptyResponse(204), changed);
     }
   });

@@ -73,8 +73,8 @@ export function createCommentHandlers(deps: CommentDeps) {
     },
     find: records.find(commentRoute),
     remove: (request) =>
-      changeRecord(request, { ...commentRoute, get, viewerOf, store }, (id, { once }) =>
-        store.comments.remove(id, { once }),
+      changeRecord(request, { ...commentRoute, get, viewerOf, store }, (id, options) =>
+        store.comments.remove(id, options),
       ),
   } satisfies Readonly<Record<string, Handler>>;
 }

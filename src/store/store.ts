@@ -63,6 +63,8 @@ export interface ChangeOptions<M> {
   /** The record is changed only if it still has these members. */
   readonly expected?: M | undefined;
   readonly once?: Once | undefined;
+  /** When the request began its first read, by `performance.now`, if one time limit spans both. */
+  readonly askedAt?: number | undefined;
 }
 
 type PostDraft = Pick<Post, 'title' | 'content' | 'authorId'>;

@@ -6,7 +6,7 @@ import { checkOwner } from '../../domain/readers.ts';
 import { AppError } from '../../errors.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account, Post } from '../../store/model.ts';
-import type { Changed, Once, PostMembers } from '../../store/store.ts';
+import type { Changed, ChangeOptions, Once, PostMembers } from '../../store/store.ts';
 import type { RequestContext } from '../context.ts';
 import type { UploadedFile } from './scalars.ts';
 
@@ -109,12 +109,12 @@ async function updatePost(
   info: GraphQLResolveInfo,
 ): Promise<Post> {
   context.chargeObject(info);
-  const postId = await changeOnce(context, id, async (once) => {
+  const postId = await changeOnce(context, id, async (options) => {
     const post = await findOwn(context, id);
     const { title, content, status } = changes;
     for (const [member, value] of Object.entries(changes)) refuseBlank(member, value ?? '');
     const change = { title, content, status } as Partial<PostMembers>; // null was refused
-    return context.deps.store.posts.update(post.id, change, { once });
+    return context.deps.store.posts.update(post.id, change, options);
   });
   const changed = await context.records.posts.find(postId);
   if (changed === undefined) throw noPost();
@@ -126,9 +126,9 @@ async function deletePost(
   { id }: { readonly id: string },
   context: RequestContext,
 ): Promise<string> {
-  return changeOnce(context, id, async (once) => {
+  return changeOnce(context, id, async (options) => {
     const post = await findOwn(context, id);
-    const removed = await context.deps.store.posts.remove(post.id, { once });
+    const removed = await context.deps.store.posts.remove(post.id, options);
     if (removed === false) throw noPost();
     return removed;
   });
@@ -139,14 +139,14 @@ async function deleteComment(
   { id }: { readonly id: string },
   context: RequestContext,
 ): Promise<string> {
-  return changeOnce(context, id, async (once) => {
+  return changeOnce(context, id, async (options) => {
     const { comments, posts } = context.records;
     const commentId = toId(id);
     const comment = commentId && (await comments.find(commentId));
     if (!comment) throw noComment();
     const post = await posts.find(comment.postId);
     checkOwner(context.reader, post?.authorId ?? null);
-    const removed = await context.deps.store.comments.remove(comment.id, { once });
+    const removed = await context.deps.store.comments.remove(comment.id, options);
     if (removed === false) throw noComment();
     return removed;
   });
@@ -159,11 +159,12 @@ async function deleteComment(
 async function changeOnce(
   context: RequestContext,
   id: string,
-  change: (once: Once | undefined) => Promise<Changed>,
+  change: (options: Pick<ChangeOptions<object>, 'once' | 'askedAt'>) => Promise<Changed>,
 ): Promise<string> {
+  const askedAt = performance.now();
   const once = await beginWrite(context);
   const repeated = once && (await context.deps.store.requests.find(once));
-  const changed = repeated ?? (await change(once));
+  const changed = repeated ?? (await change({ once, askedAt }));
   context.writes?.note(changed);
   return toId(id) ?? id;
 }

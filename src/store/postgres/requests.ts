@@ -28,6 +28,7 @@
 
 import { createFindRequest } from '../sql/ports.ts';
 import type { NewRow, Value } from '../sql/rows.ts';
+import type { Sql } from '../sql/statements.ts';
 import type { DriverOptions } from '../store.ts';
 import { type Once, type Repeated, requestsMax } from '../once.ts';
 import type { Statement } from './connection.ts';
@@ -65,10 +66,11 @@ interface Deps {
 export function createRequests({ pool, versions, timeoutSeconds }: Deps) {
   const schema = 'inkwell.';
   const removeOld = `WITH ended AS (DELETE FROM inkwell.requests WHERE key = $1 AND NOT ${isKept})`;
-  const lookUp = createFindRequest(
-    { schema, read: (text, values) => pool.write({ text: `${removeOld} ${text}`, values }) },
-    isKept,
-  );
+  const lookUp = (once: Once, askedAt: number) => {
+    const read: Sql['read'] = (text, values) =>
+      pool.write({ text: `${removeOld} ${text}`, values }, askedAt);
+    return createFindRequest({ schema, read }, isKept)(once);
+  };
   let writes = 0;
   const countWrite = (): void => {
     writes += 1;
@@ -85,8 +87,8 @@ export function createRequests({ pool, versions, timeoutSeconds }: Deps) {
     async run<T>(
       once: Once,
       attempt: () => Promise<T | undefined>,
+      askedAt = performance.now(),
     ): Promise<T | Repeated | undefined> {
-      const askedAt = performance.now();
       for (let attempts = 0; attempts < attemptsMax;) {
         try {
           const done = await attempt();
@@ -96,7 +98,7 @@ export function createRequests({ pool, versions, timeoutSeconds }: Deps) {
           if (isKeyInUse(error) && !isLate) continue;
           if (!isKeyTaken(error)) throw error;
         }
-        const repeated = await lookUp(once);
+        const repeated = await lookUp(once, askedAt);
         if (repeated !== undefined) return repeated;
         attempts += 1;
       }

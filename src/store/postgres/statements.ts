@@ -82,8 +82,14 @@ export function createStatements({ pool, versions, requests }: StatementsDeps): 
   /** Appends what `track` needs. */
   const toTracked = (table: string, text: string): string =>
     isArea(table) ? `${text}, ${xid}` : text;
-  const write = (table: string, statement: Statement): Promise<readonly Row[]> =>
-    isArea(table) ? versions.track(pool.write(statement), table) : pool.write(statement);
+  const write = (
+    table: string,
+    statement: Statement,
+    askedAt?: number,
+  ): Promise<readonly Row[]> => {
+    const written = pool.write(statement, askedAt);
+    return isArea(table) ? versions.track(written, table) : written;
+  };
   return {
     schema: 'inkwell.',
     ofOne(table, order, { column, owner, place, limit }) {
@@ -98,12 +104,13 @@ export function createStatements({ pool, versions, requests }: StatementsDeps): 
     createInsert: (table) => createInsert({ pool, versions, requests }, table),
     requests: { find: requests.find },
     read: (text, values) => pool.read({ text, values }),
-    write: (table, text, values) => write(table, { text: toTracked(table, text), values }),
-    async writeOnce(once, [table, text, values]) {
+    write: (...[table, text, values, askedAt]) =>
+      write(table, { text: toTracked(table, text), values }, askedAt),
+    async writeOnce(once, [table, text, values, askedAt]) {
       const statement = withKey({ text: toTracked(table, text), values }, once);
       const attempt = async (): Promise<true | undefined> =>
-        (await write(table, statement)).length > 0 || undefined;
-      return (await requests.run(once, attempt)) ?? false;
+        (await write(table, statement, askedAt)).length > 0 || undefined;
+      return (await requests.run(once, attempt, askedAt)) ?? false;
     },
     readArticles(columns, askedAt) {
       const text = `SELECT ${columns}, id AS place FROM inkwell.articles ORDER BY id`;

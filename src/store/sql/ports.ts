@@ -76,13 +76,17 @@ function createChanges(
   };
   const write = async (
     text: string,
-    [id, values, { expected, once }]: readonly [string, readonly Value[], ChangeOptions<object>],
+    [id, values, { expected, once, askedAt }]: readonly [
+      string,
+      readonly Value[],
+      ChangeOptions<object>,
+    ],
   ): Promise<Changed> => {
     const at = values.length + 1;
     const conditions = expected && columns.map((name, n) => ` AND ${name} = $${at + 1 + n}`);
     const all = [...values, escapeText(id), ...(expected ? valuesOf(expected) : [])];
     const where = `WHERE ${key} = $${at}${conditions?.join('') ?? ''} RETURNING ${returned}`;
-    const statement = [table, `${text} ${where}`, all] as const;
+    const statement = [table, `${text} ${where}`, all, askedAt] as const;
     return once ? sql.writeOnce(once, statement) : (await sql.write(...statement)).length === 1;
   };
   const changes = columns.map((column, n) => `${column} = coalesce($${n + 1}, ${column})`);

@@ -45,7 +45,13 @@ export interface Sql {
 }
 
 export type Key = readonly [table: Table, column: 'id' | 'username'];
-export type Write = readonly [table: string, text: string, values: readonly Value[]];
+/** `askedAt`: as in `ChangeOptions`. */
+export type Write = readonly [
+  table: string,
+  text: string,
+  values: readonly Value[],
+  askedAt?: number | undefined,
+];
 
 /** The pages of a list. */
 export interface PageQuery {

@@ -1,0 +1,83 @@
+/**
+ * A change finds its record, then writes it: two statements of PostgreSQL, which have one time
+ * limit. Here the first is answered late, and the second not at all.
+ */
+
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { describe, test, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { skipPostgres as skip } from '../support/postgres.ts';
+import { endTogether, startFront } from '../support/postgres-proxy.ts';
+import { startServer } from '../support/server.ts';
+import { database } from '../support/shared-postgres.ts';
+import { until } from '../support/until.ts';
+
+/** A service on PostgreSQL, whose answers are held back from `hold` on. */
+async function startHeld(t: TestContext) {
+  const url = new URL(await database.emptyDatabase());
+  const { hostname, port } = url;
+  const held: (readonly [Socket, Buffer])[] = [];
+  let isHeld = false;
+  url.host = await startFront(t, (near) => {
+    const far = connect(Number(port), hostname);
+    endTogether(near, far);
+    near.pipe(far);
+    far.on('data', (bytes: Buffer) => {
+      if (isHeld) held.push([near, bytes]);
+      else near.write(bytes);
+    });
+  });
+  const env = { STORE_URL: url.href, STORE_TIMEOUT_SECONDS: '1' };
+  const service = await startServer(t, { env });
+  return {
+    ...service,
+    hold: () => void (isHeld = true),
+    /** Waits for held answers, and takes them out. */
+    async takeHeld() {
+      await until('an answer of PostgreSQL', () => held.length > 0);
+      return held.splice(0);
+    },
+  };
+}
+
+type Service = Awaited<ReturnType<typeof startHeld>>;
+
+const post = { title: 'a', content: 'b' };
+const merge = { 'Content-Type': 'application/merge-patch+json' };
+
+const changes: Readonly<Record<string, (service: Service, path: string) => Promise<Response>>> = {
+  PUT: ({ send }, path) => send('PUT', path, post),
+  PATCH: ({ fetch: ask }, path) =>
+    ask(path, { method: 'PATCH', body: '{"title":"c"}', headers: merge }),
+  DELETE: ({ fetch: ask }, path) => ask(path, { method: 'DELETE' }),
+  deletePost: ({ send }, path) => {
+    const query = `mutation { deletePost(id: "${path.slice('/posts/'.length)}") }`;
+    return send('POST', '/graphql', { query });
+  },
+};
+
+describe('one time limit spans the statements of', { skip, concurrency: true }, () => {
+  for (const [name, change] of Object.entries(changes)) {
+    test(name, async (t) => {
+      const service = await startHeld(t);
+      const path = (await service.send('POST', '/posts', post)).headers.get('location') ?? '';
+      service.hold();
+      const ended: string[] = [];
+      const changing = change(service, path).then(async (response) => {
+        ended.push('the change');
+        return `${response.status} ${await response.text()}`;
+      });
+      const found = await service.takeHeld();
+      await delay(600); // of 2,000
+      const later = service.send('POST', '/posts', post).then(() => ended.push('the later one'));
+      await service.takeHeld();
+      await delay(800);
+      // The change writes after the later one, and has less time left.
+      for (const [socket, bytes] of found) socket.write(bytes);
+      assert.match(await changing, /^503 |UNAVAILABLE/);
+      await later;
+      assert.deepEqual(ended, ['the change', 'the later one']);
+    });
+  }
+});
