@@ -53,6 +53,16 @@ const benches: Readonly<Record<string, Bench>> = {
     args: ['--posts=20', '--comments=1', '--mib=2', '--seconds=0.3'],
     rows: [4],
   },
+  'attacks.mjs': {
+    args: [
+      '--shapes=none,T4-batch,T6-get,T9-removal,T11-all,T14-aliases',
+      '--connections=6',
+      '--seconds=1',
+      '--posts=20',
+      '--comments=20',
+    ],
+    rows: [6],
+  },
   'growth.mjs': {
     args: ['--posts=100', '--seconds=0.2'],
     rows: [1 + withSqlite + 2 * withPostgres, 6 * (1 + withSqlite + withPostgres)],
@@ -80,7 +90,7 @@ const benches: Readonly<Record<string, Bench>> = {
 };
 
 /** What others start. */
-const parts = 'bare-server chart fill load probe processes report scenarios service';
+const parts = 'attacker bare-server chart fill load probe processes report scenarios service';
 
 describe('the programs in bench/', () => {
   let folder: string;

@@ -12,6 +12,8 @@ export interface Target {
   readonly port: number;
   /** Ids of posts that are there. */
   readonly posts: readonly string[];
+  /** Of an account, where reading needs one. */
+  readonly token?: string;
 }
 
 export type Attack = (target: Target) => unknown;
@@ -64,12 +66,12 @@ export function silent(count: number, make: () => string): Attack {
 export function sockets(
   count: number,
   protocol: string,
-  messages: (number: number) => readonly string[],
+  messages: (number: number, target: Target) => readonly string[],
 ): Attack {
-  return held(count, ({ port }, number) => {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, [protocol]);
+  return held(count, (target, number) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${target.port}/graphql`, [protocol]);
     return socket.on('open', () => {
-      for (const message of messages(number)) socket.send(message);
+      for (const message of messages(number, target)) socket.send(message);
       socket.pause();
     });
   });
@@ -79,7 +81,7 @@ interface Repeated {
   readonly path: (target: Target, round: number) => string;
   readonly body?: (round: number) => string;
   readonly type?: string;
-  readonly headers?: (round: number) => Readonly<Record<string, string>>;
+  readonly headers?: (round: number, target: Target) => Readonly<Record<string, string>>;
 }
 
 /** Requests one after the other, on `count` connections. Their answers are thrown away. */
@@ -90,7 +92,7 @@ export function repeated(method: string, request: Repeated, count = 1): Attack {
     for (;;) {
       const url = `http://127.0.0.1:${target.port}${path(target, round)}`;
       const given = body && { body: body(round) };
-      const all = { ...(body && { 'Content-Type': type }), ...headers(round) };
+      const all = { ...(body && { 'Content-Type': type }), ...headers(round, target) };
       round += 1;
       await fetch(url, { method, headers: all, ...given })
         .then((response) => response.arrayBuffer())

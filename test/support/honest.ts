@@ -12,27 +12,24 @@ export interface Share {
   refused: number;
 }
 
-const patienceMilliseconds = 30_000;
-/** Of an upload, each quarter of a second: 4 KB/s. */
-const pieceBytes = 1_000;
+export const patienceMilliseconds = 30_000;
 const pieceMilliseconds = 250;
+
+/** How fast a client sends. */
+export interface Pace {
+  readonly bytesPerSecond: number;
+  /** It stands still for so long in the middle. */
+  readonly stallMilliseconds?: number;
+}
+const usual: Pace = { bytesPerSecond: 4_000 };
 
 /** `post`: the id of one that is there, and that nobody else writes to. */
 export async function startHonest(port: number, post: string) {
   const names = ['uploads', 'slow posts', 'reads', 'queries', 'comments', 'events', 'logins'];
   const shares = new Map<string, Share>(names.map((name) => [name, { asked: 0, refused: 0 }]));
   const over = new AbortController();
-  const repeat = async (
-    name: string,
-    milliseconds: number,
-    ask: (round: number) => Promise<boolean>,
-  ): Promise<void> => {
-    for (let round = 0; !over.signal.aborted; round += 1) {
-      const isServed = await ask(round).catch(() => false);
-      note(shares, name, isServed);
-      await delay(milliseconds);
-    }
-  };
+  const repeat = (name: string, everyMilliseconds: number, ask: Ask): Promise<void> =>
+    askRepeatedly(ask, { share: getShare(shares, name), over: over.signal, everyMilliseconds });
   const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const signal = AbortSignal.timeout(patienceMilliseconds);
     return fetch(`http://127.0.0.1:${port}${path}`, { signal, ...init });
@@ -49,11 +46,11 @@ export async function startHonest(port: number, post: string) {
   events.send(subscribe('s', query));
   await events.settle();
   const credentials = { username: 'user', password: 'password' };
-  const upload = (): Promise<boolean> => sendSlowly(port, uploaded);
+  const upload = (): Promise<boolean> => sendSlowly(port, uploaded, usual);
   const running = [
     repeat('uploads', 0, upload),
     repeat('uploads', 0, upload),
-    repeat('slow posts', 0, () => sendSlowly(port, posted)),
+    repeat('slow posts', 0, () => sendSlowly(port, posted, usual)),
     repeat('reads', 100, async (round) => {
       const path = round % 2 === 0 ? `/posts/${post}` : '/api/todos?limit=5';
       return isGood(await send(path), 200);
@@ -79,7 +76,7 @@ export async function startHonest(port: number, post: string) {
     async stop(): Promise<ReadonlyMap<string, Readonly<Share>>> {
       over.abort();
       await Promise.all(running);
-      const stored = shares.get('comments') ?? { asked: 0, refused: 0 };
+      const stored = getShare(shares, 'comments');
       const due = stored.asked - stored.refused;
       for (let waited = 0; events.received.length < due && waited < patienceMilliseconds;) {
         await delay(100);
@@ -93,37 +90,63 @@ export async function startHonest(port: number, post: string) {
   };
 }
 
-function note(shares: ReadonlyMap<string, Share>, name: string, isServed: boolean): void {
-  const share = shares.get(name);
-  if (share === undefined) return;
-  share.asked += 1;
-  if (!isServed) share.refused += 1;
+/** Whether it was answered as it should be. */
+export type Ask = (round: number) => Promise<boolean>;
+
+interface Repeated {
+  readonly share: Share;
+  readonly over: AbortSignal;
+  readonly everyMilliseconds: number;
 }
 
-async function isGood(response: Response, status: number): Promise<boolean> {
+/** One after the other, until it is over. */
+export async function askRepeatedly(
+  ask: Ask,
+  { share, over, everyMilliseconds }: Repeated,
+): Promise<void> {
+  for (let round = 0; !over.aborted; round += 1) {
+    const isServed = await ask(round).catch(() => false);
+    share.asked += 1;
+    if (!isServed) share.refused += 1;
+    await delay(everyMilliseconds);
+  }
+}
+
+function getShare(shares: ReadonlyMap<string, Share>, name: string): Share {
+  const share = shares.get(name);
+  if (share === undefined) throw new Error(`Nobody asks for ${name}.`);
+  return share;
+}
+
+export async function isGood(response: Response, status: number): Promise<boolean> {
   await response.arrayBuffer();
   return response.status === status;
 }
 
-interface SlowRequest {
+export interface SlowRequest {
   readonly path: string;
   readonly type: string;
   readonly text: string;
 }
 const disposition = 'Content-Disposition: form-data; name="f"; filename="honest.txt"';
-const uploaded: SlowRequest = {
+export const uploaded: SlowRequest = {
   path: '/api/multiparts/list',
   type: form,
   text: `--b\r\n${disposition}\r\n\r\n${'x'.repeat(60_000)}\r\n--b--\r\n`,
 };
-const posted: SlowRequest = {
+export const posted: SlowRequest = {
   path: '/posts',
   type: 'application/json',
   text: JSON.stringify({ title: 't', content: 'x'.repeat(14_000) }),
 };
 
-/** A body at 4 KB/s. Whether it was taken. */
-async function sendSlowly(port: number, { path, type, text }: SlowRequest): Promise<boolean> {
+/** Sends a body, a piece each quarter of a second. Whether it was taken. */
+export async function sendSlowly(
+  port: number,
+  { path, type, text }: SlowRequest,
+  { bytesPerSecond, stallMilliseconds = 0 }: Pace,
+): Promise<boolean> {
+  const pieceBytes = (bytesPerSecond * pieceMilliseconds) / 1_000;
   const body = Buffer.from(text);
   const headers = { 'Content-Type': type, 'Content-Length': body.length };
   const asking = request({ port, path, method: 'POST', agent: false, headers });
@@ -138,7 +161,8 @@ async function sendSlowly(port: number, { path, type, text }: SlowRequest): Prom
   void answered.then(() => ended.abort());
   for (let at = 0; at < body.length && !ended.signal.aborted; at += pieceBytes) {
     asking.write(body.subarray(at, at + pieceBytes));
-    await delay(pieceMilliseconds);
+    const isMiddle = at < body.length / 2 && at + pieceBytes >= body.length / 2;
+    await delay(isMiddle ? pieceMilliseconds + stallMilliseconds : pieceMilliseconds);
   }
   const status = await Promise.race([answered, delay(patienceMilliseconds, 0)]);
   asking.destroy();

@@ -5,7 +5,18 @@
  */
 
 import { connect } from 'node:net';
-import { type Attack, form, get, held, many, post, repeated, silent, sockets } from './attacks.ts';
+import {
+  type Attack,
+  form,
+  get,
+  held,
+  many,
+  post,
+  repeated,
+  silent,
+  sockets,
+  type Target,
+} from './attacks.ts';
 
 const jsonPatch = 'application/json-patch+json';
 const mergePatch = 'application/merge-patch+json';
@@ -25,15 +36,22 @@ function members(prefix: string, value = '1'): string {
   return many(24_000, (at) => `"${prefix}${at}":${value}`).join();
 }
 
+/** An attack with so many connections. */
+export type Sized = (connections: number) => Attack;
+
 /** The same body again and again: made once, as late as possible. */
-function patches(place: string, type: string, make: () => string): Attack {
+function patches(place: string, type: string, make: () => string): Sized {
   let body: string | undefined;
   const path = (): string => `/api/articles${place}`;
-  return repeated('PATCH', { path, type, body: () => (body ??= make()) }, 10);
+  return (count) => repeated('PATCH', { path, type, body: () => (body ??= make()) }, count);
 }
 
-function posts(count: number, path: string, make: (round: number) => string): Attack {
-  return repeated('POST', { path: () => path, body: make }, count);
+function posts(path: string, make: (round: number) => string): Sized {
+  return (count) => repeated('POST', { path: () => path, body: make, headers: toHeaders }, count);
+}
+
+function toHeaders(_: number, { token }: Target): Readonly<Record<string, string>> {
+  return token === undefined ? {} : { Authorization: `Bearer ${token}` };
 }
 
 /** No two are equal, so that no response is made for several. */
@@ -66,12 +84,16 @@ function eventStream(payload: object): string {
   return body.replace('Host: a', 'Host: a\r\nAccept: text/event-stream');
 }
 
-const init = '{"type":"connection_init"}';
+const init = ({ token }: Target): string =>
+  JSON.stringify({
+    type: 'connection_init',
+    ...(token !== undefined && { payload: { Authorization: `Bearer ${token}` } }),
+  });
 const subscribe = (id: number | string, payload: object): string =>
   JSON.stringify({ id: String(id), type: 'subscribe', payload });
 
 /** Sends chunks of a byte as fast as they are taken, and connects again at once. */
-function chunks(path: string, type: string): Attack {
+function chunks(path: string, type: string): Sized {
   const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n`;
   const bytes = Buffer.from('1\r\n \r\n'.repeat(100_000));
   const open = ({ port }: { readonly port: number }) => {
@@ -82,7 +104,7 @@ function chunks(path: string, type: string): Attack {
     socket.once('connect', () => socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n`));
     return socket.once('connect', more).on('drain', more);
   };
-  return held(3, open, 0);
+  return (count) => held(count, open, 0);
 }
 
 /** Makes a post with many comments, and removes it. */
@@ -116,7 +138,8 @@ const waiting = (): string => {
   return JSON.stringify([{ op: 'add', path: '/w', value }]);
 };
 
-export const turnAttacks: Readonly<Record<string, Attack>> = {
+/** Each alone, with as many connections as are asked for. */
+export const sized = {
   'merge patches of a large article, names with escapes': patches('/11', mergePatch, smallMerge),
   'merge patches of a large article, plain names': patches('/12', mergePatch, smallMerge),
   'JSON Patches of a large article': patches('/11', jsonPatch, smallTest),
@@ -124,62 +147,98 @@ export const turnAttacks: Readonly<Record<string, Attack>> = {
   'JSON Patches of a thousand moves': patches('/13', jsonPatch, moves),
   'patches of 16 KiB that wait': patches('/14', jsonPatch, waiting),
   'patches of all articles': patches('', jsonPatch, smallAdd),
-  'posts of names with escapes': posts(3, '/posts', () => `{${members('\\n\\t')}}`),
-  'posts of long numbers': posts(3, '/posts', () => {
+  'posts of names with escapes': posts('/posts', () => `{${members('\\n\\t')}}`),
+  'posts of long numbers': posts('/posts', () => {
     const numbers = many(16_000, () => '0.5000000000000000000000').join();
     return `{"a":[${numbers}]}`;
   }),
-  'queries that are long': posts(10, '/graphql', (round) => JSON.stringify(heavyQuery(round))),
-  'batches of one query': posts(10, '/graphql', (round) => JSON.stringify([heavyQuery(round)])),
-  'queries on WebSockets': sockets(5, 'graphql-transport-ws', (number) => [
-    init,
-    ...many(20, (at) => subscribe(at, heavyQuery(1e6 * (number + 1) + at))),
-  ]),
-  'subscriptions of long variables on a WebSocket': sockets(1, 'graphql-transport-ws', (number) => [
-    init,
-    ...many(80, (at) => subscribe(at, longVariable(100 * number + at, 62_000))),
-  ]),
-  'event streams of long variables': silent(6, () => eventStream(longVariable(0, 255_000))),
-  'requests behind an event stream': silent(10, () => {
-    const stream = eventStream({ query: 'subscription { commentAdded { id } }' });
-    return stream + get('/hello').repeat(1_900);
-  }),
-  'pages after nothing': repeated(
-    'GET',
-    { path: (_target, round) => `/posts?limit=1&after=${nothing(round)}` },
-    5,
+  'queries that are long': posts('/graphql', (round) => JSON.stringify(heavyQuery(round))),
+  'batches of one query': posts('/graphql', (round) => JSON.stringify([heavyQuery(round)])),
+  'queries on WebSockets': (count) =>
+    sockets(count, 'graphql-transport-ws', (number, target) => [
+      init(target),
+      ...many(20, (at) => subscribe(at, heavyQuery(1e6 * (number + 1) + at))),
+    ]),
+  'subscriptions of long variables on WebSockets': (count) =>
+    sockets(count, 'graphql-transport-ws', (number, target) => [
+      init(target),
+      ...many(80, (at) => subscribe(at, longVariable(100 * number + at, 62_000))),
+    ]),
+  'event streams of long variables': (count) =>
+    silent(count, () => eventStream(longVariable(0, 255_000))),
+  'requests behind an event stream': (count) =>
+    silent(count, () => {
+      const stream = eventStream({ query: 'subscription { commentAdded { id } }' });
+      return stream + get('/hello').repeat(1_900);
+    }),
+  'pages after nothing': (count) =>
+    repeated('GET', { path: (_, round) => `/posts?limit=1&after=${nothing(round)}` }, count),
+  'documents of a page after nothing': posts('/graphql', (round) =>
+    JSON.stringify(afterNothing(round * 50)),
   ),
-  'documents of pages after nothing': posts(2, '/graphql', (round) =>
+  'batches of pages after nothing': posts('/graphql', (round) =>
     JSON.stringify(many(20, () => afterNothing(round * 50))),
   ),
   'chunks of a byte, a post': chunks('/posts', 'application/json'),
   'chunks of a byte, an upload': chunks('/api/multiparts/list', form),
   'chunks of a byte, a query': chunks('/graphql', 'application/json'),
   'chunks of a byte, unread': chunks('/hello', 'application/json'),
-  'posts of many comments, removed': removals,
-  'logins from sixty addresses': repeated(
-    'POST',
-    {
-      path: () => '/auth/login',
-      body: (round) => JSON.stringify({ username: `nobody${round}`, password: 'wrong' }),
-      headers: (round) => ({ 'X-Forwarded-For': `10.0.${round % 60}.1` }),
-    },
-    16,
-  ),
-  'subscriptions of many aliases': sockets(5, 'graphql-transport-ws', (number) => [
-    init,
-    ...many(90, (at) => {
-      const fields = many(48, (alias) => `a${alias}: content`).join(' ');
-      const query = `subscription { commentAdded { b${number}_${at}: content ${fields} } }`;
-      return subscribe(at, { query });
-    }),
-  ]),
-  'comments for them': repeated('POST', {
-    path: ({ posts: [id = ''] }) => `/posts/${id}/comments`,
-    body: () => JSON.stringify({ content: 'x'.repeat(76_000) }),
-  }),
-  'titles in upper case': posts(10, '/graphql', (round) => {
+  'posts of many comments, removed': (count) => (target) =>
+    Promise.all(many(count, () => removals(target))),
+  'logins from sixty addresses': (count) =>
+    repeated(
+      'POST',
+      {
+        path: () => '/auth/login',
+        body: (round) => JSON.stringify({ username: `nobody${round}`, password: 'wrong' }),
+        headers: (round) => ({ 'X-Forwarded-For': `10.0.${round % 60}.1` }),
+      },
+      count,
+    ),
+  'subscriptions of many aliases': (count) =>
+    sockets(count, 'graphql-transport-ws', (number, target) => [
+      init(target),
+      ...many(90, (at) => {
+        const fields = many(48, (alias) => `a${alias}: content`).join(' ');
+        const query = `subscription { commentAdded { b${number}_${at}: content ${fields} } }`;
+        return subscribe(at, { query });
+      }),
+    ]),
+  'comments for them': (count) =>
+    repeated(
+      'POST',
+      {
+        path: ({ posts: [id = ''] }) => `/posts/${id}/comments`,
+        body: () => JSON.stringify({ content: 'x'.repeat(76_000) }),
+      },
+      count,
+    ),
+  'titles in upper case': posts('/graphql', (round) => {
     const page = 'allPosts(first: 30) { title }';
     return JSON.stringify({ query: `{ a: ${page} b: ${page} }`, extensions: { round } });
   }),
+} satisfies Readonly<Record<string, Sized>>;
+
+/** How many connections each has in a crowd that a heap of 256 MiB allows; otherwise 10. */
+const connections: Readonly<Partial<Record<keyof typeof sized, number>>> = {
+  'posts of names with escapes': 3,
+  'posts of long numbers': 3,
+  'queries on WebSockets': 5,
+  'subscriptions of long variables on WebSockets': 1,
+  'event streams of long variables': 6,
+  'pages after nothing': 5,
+  'documents of a page after nothing': 1,
+  'batches of pages after nothing': 1,
+  'chunks of a byte, a post': 3,
+  'chunks of a byte, an upload': 3,
+  'chunks of a byte, a query': 3,
+  'chunks of a byte, unread': 3,
+  'posts of many comments, removed': 1,
+  'logins from sixty addresses': 16,
+  'subscriptions of many aliases': 5,
+  'comments for them': 1,
 };
+
+export const turnAttacks: readonly Attack[] = Object.entries(sized).map(([name, attack]) =>
+  attack(connections[name as keyof typeof sized] ?? 10),
+);
