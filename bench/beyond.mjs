@@ -12,10 +12,10 @@
  */
 
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import postgres from 'postgres';
+import { connect as connectTo, createServer } from 'node:net';
 import { startPair } from '#support/postgres-pair.js';
 import { startPostgres } from '#support/postgres.js';
+import { connect } from '#support/session.js';
 import { cpuNanoseconds, portOf } from './processes.mjs';
 import { begin } from './report.mjs';
 import { text } from './scenarios.mjs';
@@ -45,8 +45,8 @@ report.end();
 
 /** Comments, one after the other; each reader looks for each of them. */
 async function measureFeed(url) {
-  const writer = postgres(url, { max: 1 });
-  await writer.unsafe(`CREATE TABLE feed (${columns}, PRIMARY KEY (seq))`);
+  const writer = connect(url);
+  await writer.run(`CREATE TABLE feed (${columns}, PRIMARY KEY (seq))`);
   const head = ['readers', 'database µs a comment', 'with one reader and a broker', 'broker µs'];
   const tell = report.table('Readers of the table of comments', head, 0);
   for (const count of options.readers.split(',').map(Number)) {
@@ -67,7 +67,7 @@ async function measureFeed(url) {
 
 /** Microseconds of the database for one comment; `takers` are given what each reader reads. */
 async function costOfFeed(url, writer, takers) {
-  const readers = takers.map((take) => ({ take, cursor: 0, sql: postgres(url, { max: 1 }) }));
+  const readers = takers.map((take) => ({ take, cursor: 0, sql: connect(url) }));
   const look = async (reader) => {
     const found = await reader.sql`SELECT * FROM feed WHERE seq > ${reader.cursor} ORDER BY seq`;
     for (const row of found) {
@@ -82,7 +82,7 @@ async function costOfFeed(url, writer, takers) {
   const time = () => pids.reduce((sum, pid) => sum + cpuNanoseconds(pid), 0);
   const before = time();
   for (let sent = 0; sent < events; sent += 1) {
-    await writer.unsafe(`${insert('feed')} VALUES (${values}, now())`);
+    await writer.run(`${insert('feed')} VALUES (${values}, now())`);
     await Promise.all(readers.map(look));
   }
   const cost = (time() - before) / 1000 / events;
@@ -97,7 +97,7 @@ async function startBroker(count) {
   const sockets = [];
   listener.on('connection', (socket) => sockets.push(socket));
   const nodes = Array.from({ length: count }, () =>
-    connect(portOf(listener), '127.0.0.1').resume(),
+    connectTo(portOf(listener), '127.0.0.1').resume(),
   );
   await Promise.all(nodes.map((node) => once(node, 'connect')));
   while (sockets.length < count) await new Promise((resolve) => setImmediate(resolve));
@@ -114,14 +114,14 @@ async function startBroker(count) {
 }
 
 async function measureRetention(url) {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = connect(url);
   const tenth = rows / 10;
-  await sql.unsafe(`CREATE TABLE plain (${columns}, PRIMARY KEY (seq))`);
-  await sql.unsafe('CREATE INDEX ON plain (post_id, seq)');
-  await sql.unsafe(`CREATE TABLE parted (${columns}, PRIMARY KEY (seq)) PARTITION BY RANGE (seq)`);
-  await sql.unsafe('CREATE INDEX ON parted (post_id, seq)');
+  await sql.run(`CREATE TABLE plain (${columns}, PRIMARY KEY (seq))`);
+  await sql.run('CREATE INDEX ON plain (post_id, seq)');
+  await sql.run(`CREATE TABLE parted (${columns}, PRIMARY KEY (seq)) PARTITION BY RANGE (seq)`);
+  await sql.run('CREATE INDEX ON parted (post_id, seq)');
   for (let part = 0; part <= 10; part += 1) {
-    await sql.unsafe(`CREATE TABLE part_${part} PARTITION OF parted
+    await sql.run(`CREATE TABLE part_${part} PARTITION OF parted
       FOR VALUES FROM (${part * tenth + 1}) TO (${(part + 1) * tenth + 1})`);
   }
   const head = ['table', 'insert, database µs', 'a tenth removed, ms', 'MiB of WAL'];
@@ -131,22 +131,22 @@ async function measureRetention(url) {
     parted: 'DROP TABLE part_0',
   };
   for (const [table, statements] of Object.entries(remove)) {
-    await sql.unsafe(
+    await sql.run(
       `${insert(table)} SELECT ${values}, now() FROM generate_series(1, ${rows - inserts})`,
     );
     const [{ pid }] = await sql`SELECT pg_backend_pid() AS pid`;
     const before = cpuNanoseconds(pid);
     for (let count = 0; count < inserts; count += 1) {
-      await sql.unsafe(`${insert(table)} VALUES (${values}, now())`);
+      await sql.run(`${insert(table)} VALUES (${values}, now())`);
     }
     const cost = (cpuNanoseconds(pid) - before) / 1000 / inserts;
     await sql`CHECKPOINT`;
     const [{ start }] = await sql`SELECT pg_current_wal_insert_lsn()::text AS start`;
     const begun = performance.now();
-    for (const statement of statements.split(';')) await sql.unsafe(statement);
+    for (const statement of statements.split(';')) await sql.run(statement);
     const took = performance.now() - begun;
     const [{ mib }] = await sql`SELECT
-      (pg_current_wal_insert_lsn() - ${start}::pg_lsn) / 1048576 AS mib`;
+      (pg_current_wal_insert_lsn() - ${String(start)}::pg_lsn) / 1048576 AS mib`;
     row(table, cost, took, Number(mib));
   }
   await sql.end();
@@ -158,20 +158,21 @@ async function measureReplica() {
   const ends = [];
   const pair = await startPair({ after: (end) => ends.push(end) });
   const [primary, standby] = [pair.primary, pair.standby].map((one) =>
-    postgres(one.url(pair.database), { max: 1 }),
+    connect(one.url(pair.database)),
   );
-  await primary.unsafe(`CREATE TABLE replicated (${columns}, PRIMARY KEY (seq))`);
+  await primary.run(`CREATE TABLE replicated (${columns}, PRIMARY KEY (seq))`);
   while ((await standby`SELECT to_regclass('replicated') AS name`)[0].name === null);
   /** @type {number[]} */
   const delays = [];
   let late = 0;
   while (delays.length < inserts) {
-    const [{ seq }] = await primary.unsafe(
+    const [{ seq }] = await primary.run(
       `${insert('replicated')} VALUES (${values}, now()) RETURNING seq`,
     );
     const begun = performance.now();
     let looks = 0;
-    while ((await standby`SELECT FROM replicated WHERE seq = ${seq}`).length === 0) looks += 1;
+    while ((await standby`SELECT FROM replicated WHERE seq = ${String(seq)}`).length === 0)
+      looks += 1;
     if (looks > 0) late += 1;
     delays.push(performance.now() - begun);
   }

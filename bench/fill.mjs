@@ -4,7 +4,7 @@
  * comments more, and each status is that of a third.
  */
 
-import postgres from 'postgres';
+import { connect } from '#support/session.js';
 import { logIn, send, text } from './scenarios.mjs';
 
 const createdAt = '2026-02-03T04:05:06.7';
@@ -76,9 +76,9 @@ export async function fillSqlite(file, posts) {
 
 /** The tables are there, and empty. */
 export async function fillPostgres(url, posts) {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = connect(url);
   const id = `('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
-  await sql.unsafe(`
+  await sql.run(`
     INSERT INTO inkwell.authors (id, name, email, created_at)
       VALUES ('${author}', 'An author', 'a@example.org', '${createdAt}');
     INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
@@ -92,6 +92,6 @@ export async function fillPostgres(url, posts) {
     INSERT INTO inkwell.comments (id, post_id, content, created_at)
       SELECT ${id}, '${toId(1)}', '${text}', '${createdAt}'
       FROM generate_series(1, ${posts / 10}) AS n`);
-  await sql.unsafe('VACUUM ANALYZE');
+  await sql.run('VACUUM ANALYZE');
   await sql.end();
 }

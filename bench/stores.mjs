@@ -9,10 +9,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
+import { Pool } from 'pg';
 import { driverOptions } from '#support/driver-options.js';
 import { allOf } from '#support/lists.js';
 import { skipPostgres, startPostgres } from '#support/postgres.js';
+import { connect } from '#support/session.js';
 import { skipSqlite } from '#support/sqlite.js';
 import { openStore } from '../dist/store/open.js';
 import { sqliteName } from './fill.mjs';
@@ -72,10 +73,13 @@ async function measurePostgres() {
   try {
     const url = await server.createDatabase();
     const store = await openStore(url, storeOptions);
-    const sql = postgres(url, { max: 10, fetch_types: false, onnotice: () => undefined });
-    const bare = () => sql`INSERT INTO inkwell.posts
-      (id, title, content, status, created_at, author_id)
-      VALUES (${createId()}, ${text.title}, ${text.content}, 'DRAFT', ${createdAt}, ${null})`;
+    const pool = new Pool({ connectionString: url, max: 10 });
+    const insert = `INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
+      VALUES ($1, $2, $3, 'DRAFT', $4, NULL)`;
+    const bare = () => {
+      const values = [createId(), text.title, text.content, createdAt];
+      return pool.query({ name: 'insert', text: insert, values });
+    };
     const create = () => store.posts.create({ ...text, authorId: null });
     await compare(
       'PostgreSQL, 1 writer',
@@ -87,6 +91,8 @@ async function measurePostgres() {
       () => writers(64, bare),
       () => writers(64, create),
     );
+    await pool.end();
+    const sql = connect(url);
     await measureList(store, sql);
     await sql.end();
     await store.close();
@@ -99,7 +105,7 @@ async function measurePostgres() {
  * All posts with their authors and comments, beside one join that a person would write.
  *
  * @param {import('../dist/store/store.js').Store} store
- * @param {postgres.Sql} sql
+ * @param {import('#support/session.js').Session} sql
  */
 async function measureList(store, sql) {
   await sql`TRUNCATE inkwell.posts CASCADE`;

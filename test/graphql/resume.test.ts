@@ -13,7 +13,8 @@ import {
   transports,
 } from '../support/resuming.ts';
 import { startServer } from '../support/server.ts';
-import { durableStores, onPostgres, openSession, stores } from '../support/stores.ts';
+import { openSession } from '../support/session.ts';
+import { durableStores, onPostgres, stores } from '../support/stores.ts';
 
 for (const { name, skip, newUrl } of stores) {
   describe(`resuming ${name}`, { skip }, () => {

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
-import postgres from 'postgres';
 import { type PostgresServer, skipPostgres as skip } from '../support/postgres.ts';
+import { openSession } from '../support/session.ts';
 import { sharePostgres } from '../support/shared-postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { askEvents } from '../support/sse-client.ts';
@@ -42,8 +42,7 @@ describe('a subscription on a node that rests', { skip }, () => {
 
   /** Nobody can read or write comments until it is left. */
   async function lockComments(context: TestContext, url: string): Promise<() => Promise<unknown>> {
-    const session = postgres(url, { max: 1, fetch_types: false });
-    context.after(() => session.end({ timeout: 1 }));
+    const session = openSession(context, url);
     await session`BEGIN`;
     await session`LOCK TABLE inkwell.comments`;
     return () => session`COMMIT`;

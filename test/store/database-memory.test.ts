@@ -59,12 +59,12 @@ test('long records take no more memory than there is', { skip: skipSqlite }, asy
 
 /** Listens where there are many long comments, and while as many more come at once. */
 const listening = (url: string): string => `
-  import postgres from 'postgres';
   import { openStore } from '${distUrl('store/open.js')}';
   import { driverOptions } from '${supportUrl('driver-options')}';
+  import { connect } from '${supportUrl('session')}';
   const store = await openStore('${url}', driverOptions());
   const { id } = await store.posts.create({ title: 'a', content: 'b', authorId: null });
-  const sql = postgres('${url}', { max: 1 });
+  const sql = connect('${url}');
   const comment = () => sql\`INSERT INTO inkwell.comments (id, post_id, content, created_at)
     SELECT gen_random_uuid(), \${id}, repeat('x', 1000000), 'now' FROM generate_series(1, 60)\`;
   await comment();

@@ -14,7 +14,7 @@ import { startStandby } from '../support/postgres-pair.ts';
 import { endTogether, startFront } from '../support/postgres-proxy.ts';
 import { startNode } from '../support/program.ts';
 import { database } from '../support/shared-postgres.ts';
-import { openSession } from '../support/stores.ts';
+import { openSession } from '../support/session.ts';
 import { until } from '../support/until.ts';
 
 const unavailable = withCode('unavailable');
@@ -110,7 +110,7 @@ describe('commits that hang', { skip }, () => {
     const end = performance.now() + seconds * 1000;
     let backends = 0;
     while (performance.now() < end) {
-      const found = await session<{ count: number }[]>`SELECT count(*)::int FROM pg_stat_activity
+      const found = await session<{ count: number }>`SELECT count(*)::int FROM pg_stat_activity
         WHERE application_name LIKE 'node-%' GROUP BY application_name`;
       backends = Math.max(backends, ...found.map(({ count }) => count));
       await pause(100);

@@ -11,7 +11,8 @@ import { times } from '../support/lists.ts';
 import { testAtLength } from '../support/long.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { database } from '../support/shared-postgres.ts';
-import { openOn, openSession } from '../support/stores.ts';
+import { openSession } from '../support/session.ts';
+import { openOn } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 const retitle = changing({ title: 'a' });

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { skipPostgres as skip, startPostgres } from '../support/postgres.ts';
 import { catchUp, startPair } from '../support/postgres-pair.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openSession } from '../support/stores.ts';
+import { openSession } from '../support/session.ts';
 import { until } from '../support/until.ts';
 
 /** Creates a post. Returns its path. */
@@ -57,11 +57,11 @@ describe('a cached response', { skip }, () => {
     const path = await createPost(server);
     assert.equal(await titleOf(server, path), 'before');
     const session = openSession(t, url);
-    const [backend] = await session<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    const [backend] = await session<{ pid: number }>`SELECT pg_backend_pid() AS pid`;
     await session`SET synchronous_commit = off`;
     await session`UPDATE inkwell.posts SET title = 'lost' WHERE id = ${path.slice(7)}`;
     assert.equal(await titleOf(server, path), 'lost');
-    const crashed = assert.rejects(openSession(t, url)`SELECT pg_sleep(600)`.execute());
+    const crashed = assert.rejects(openSession(t, url)`SELECT pg_sleep(600)`);
     await until(
       'a statement that sleeps',
       async () => (await postgres.query(url, sleeping)).length === 1,

@@ -9,7 +9,8 @@ import { times } from '../support/lists.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
 import { database } from '../support/shared-postgres.ts';
-import { openOn, openSession } from '../support/stores.ts';
+import { openSession } from '../support/session.ts';
+import { openOn } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 test('commits are seen at once, in whichever order they were begun', { skip }, async (t) => {
@@ -17,7 +18,7 @@ test('commits are seen at once, in whichever order they were begun', { skip }, a
   const server = await startServer(t, { env: { STORE_URL: url } });
   const todos = async (): Promise<string> => (await server.fetch('/api/todos')).text();
   const sessions = [openSession(t, url), openSession(t, url)] as const;
-  const ids = await sessions[0]<{ id: string }[]>`SELECT id FROM inkwell.todos ORDER BY seq`;
+  const ids = await sessions[0]<{ id: string }>`SELECT id FROM inkwell.todos ORDER BY seq`;
   for (const [at, session] of sessions.entries()) {
     const id = ids[at]?.id ?? '';
     await session`BEGIN`;
@@ -160,7 +161,7 @@ test(
         'by trigger',
         [0, 2],
         async () => {
-          await session.unsafe(`CREATE FUNCTION public.rename() RETURNS trigger LANGUAGE plpgsql AS $$
+          await session.run(`CREATE FUNCTION public.rename() RETURNS trigger LANGUAGE plpgsql AS $$
           BEGIN UPDATE inkwell.posts SET title = new.content; RETURN new; END $$;
           CREATE TRIGGER rename AFTER INSERT ON inkwell.comments
             FOR EACH ROW EXECUTE FUNCTION public.rename()`);

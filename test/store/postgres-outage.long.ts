@@ -17,7 +17,8 @@ import { startNode } from '../support/program.ts';
 import { startServer } from '../support/server.ts';
 import { database } from '../support/shared-postgres.ts';
 import { driverOptions } from '../support/driver-options.ts';
-import { openOn, openSession } from '../support/stores.ts';
+import { openSession } from '../support/session.ts';
+import { openOn } from '../support/stores.ts';
 import { createDirectory } from '../support/uploads.ts';
 import { until } from '../support/until.ts';
 
@@ -194,8 +195,8 @@ describe('PostgreSQL', { skip }, () => {
     const lines: string[] = [];
     const log = (_level: string, event: string): number => lines.push(event);
     let opening: Promise<Store> | undefined;
-    await dump.begin(async (reader) => {
-      await reader`LOCK TABLE inkwell.comments IN ACCESS SHARE MODE`;
+    await dump.begin(async () => {
+      await dump`LOCK TABLE inkwell.comments IN ACCESS SHARE MODE`;
       opening = openStore(url, driverOptions({ log }));
       await until('the line', () => lines.includes('waiting for the tables of the database'));
       for (let again = 0; again < 100; again += 1) {
@@ -221,13 +222,13 @@ describe('PostgreSQL', { skip }, () => {
     );
     const writer = openSession(context, url);
     let opening: Promise<Store> | undefined;
-    await writer.begin(async (session) => {
-      await session`UPDATE inkwell.posts SET title = 'a'`;
+    await writer.begin(async () => {
+      await writer`UPDATE inkwell.posts SET title = 'a'`;
       const lines: string[] = [];
       const log = (_level: string, event: string): number => lines.push(event);
       opening = openStore(url, driverOptions({ log }));
       await until('the line', () => lines.includes('waiting for the tables of the database'));
-      const [state] = await session`SELECT version FROM inkwell.schema_state`;
+      const [state] = await writer`SELECT version FROM inkwell.schema_state`;
       assert.equal(state?.['version'], 9);
       // A step that is done locks nothing.
       await old.articles.find(1);

@@ -17,7 +17,8 @@ import { allOf, pluck, times } from '../support/lists.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
 import { database } from '../support/shared-postgres.ts';
-import { openOn, openSession } from '../support/stores.ts';
+import { openSession } from '../support/session.ts';
+import { openOn } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 const draft = { title: 'a', content: 'b', authorId: null };
@@ -110,15 +111,15 @@ describe('statements that are joined', { skip }, () => {
     const { store, statements, session } = await open(t);
     const { id } = await store.posts.create(draft);
     statements.length = 0;
-    await session.begin(async (lock) => {
-      await lock`LOCK TABLE inkwell.posts IN ACCESS EXCLUSIVE MODE`;
+    await session.begin(async () => {
+      await session`LOCK TABLE inkwell.posts IN ACCESS EXCLUSIVE MODE`;
       const early = Promise.resolve(store.posts.find(id));
       await until(
         'a statement that waits for the lock',
-        async () => (await lock`SELECT FROM pg_locks WHERE NOT granted`).length > 0,
+        async () => (await session`SELECT FROM pg_locks WHERE NOT granted`).length > 0,
       );
       const late = Promise.resolve(store.posts.find(id));
-      await lock`UPDATE inkwell.posts SET title = 'later' WHERE id = ${id}`;
+      await session`UPDATE inkwell.posts SET title = 'later' WHERE id = ${id}`;
       return { both: Promise.all([early, late]) };
     });
     await until('two statements', () => statements.length >= 2);
@@ -128,7 +129,7 @@ describe('statements that are joined', { skip }, () => {
   it('store the others where one violates a constraint', async (t) => {
     const { store, session } = await open(t);
     const { id } = await store.posts.create(draft);
-    await session.unsafe(trigger('bad', "RAISE EXCEPTION 'no' USING ERRCODE = '23514'"));
+    await session.run(trigger('bad', "RAISE EXCEPTION 'no' USING ERRCODE = '23514'"));
     const fates = await addAll(store, ['one', 'bad', 'two'], id);
     assert.deepEqual(fates, ['stored', 'internal', 'stored']);
     assert.deepEqual((await stored(store, id)).toSorted(), ['one', 'two']);
@@ -140,8 +141,8 @@ describe('statements that are joined', { skip }, () => {
       [1, 2, 3].map(async () => (await store.posts.create(draft)).id),
     );
     await store.posts.remove(gone ?? '');
-    await session.begin(async (lock) => {
-      await lock`SELECT FROM inkwell.posts WHERE id = ${locked ?? ''} FOR UPDATE`;
+    await session.begin(async () => {
+      await session`SELECT FROM inkwell.posts WHERE id = ${locked ?? ''} FOR UPDATE`;
       const fates = await Promise.all(
         [free, locked, gone, free].map(async (id) => addAll(store, ['c'], id ?? '')),
       );
@@ -155,7 +156,7 @@ describe('statements that are joined', { skip }, () => {
     const { store, session } = await open(t);
     const { id } = await store.posts.create(draft);
     const cut = 'PERFORM pg_terminate_backend(pg_backend_pid())';
-    await session.unsafe(trigger('cut', cut, 'DEFERRABLE INITIALLY DEFERRED'));
+    await session.run(trigger('cut', cut, 'DEFERRABLE INITIALLY DEFERRED'));
     const fates = await addAll(store, ['one', 'cut', 'two'], id);
     assert.deepEqual(fates, ['unavailable', 'unavailable', 'unavailable']);
     assert.deepEqual(await stored(store, id), []);
@@ -204,8 +205,8 @@ test('a locked table holds up who asks for its records, and nobody else', { skip
   const limits = { STORE_TIMEOUT_SECONDS: '600', IDLE_TIMEOUT_SECONDS: '600' };
   const service = await startServer(t, { env: { STORE_URL: url, ...limits } });
   const session = openSession(t, url);
-  await session.begin(async (lock) => {
-    await lock`LOCK TABLE inkwell.todos IN ACCESS EXCLUSIVE MODE`;
+  await session.begin(async () => {
+    await session`LOCK TABLE inkwell.todos IN ACCESS EXCLUSIVE MODE`;
     const todos = ['/api/todos', `/api/todos/${randomUUID()}`, `/api/todos/${randomUUID()}`];
     const ask = async (path: string): Promise<number> => (await service.fetch(path)).status;
     const lists = Promise.all(times(30).map((at) => ask(todos[at % 3] ?? '')));
@@ -221,8 +222,8 @@ test('a change of an article does not wait for one of another, or of all', { ski
   const url = await database.createDatabase();
   const { articles } = await openOn(t, url);
   const session = openSession(t, url);
-  await session.begin(async (lock) => {
-    await lock`SELECT FROM inkwell.articles WHERE id = 1 FOR UPDATE`;
+  await session.begin(async () => {
+    await session`SELECT FROM inkwell.articles WHERE id = 1 FOR UPDATE`;
     const done: string[] = [];
     const retitle = (only: number): ((all: readonly Article[]) => readonly Article[]) => {
       const change = changing({ title: 'a' });

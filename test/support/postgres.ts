@@ -11,7 +11,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import postgres from 'postgres';
+import { connect, type Session } from './session.ts';
 import { projectFolder } from './source.ts';
 
 const run = promisify(execFile);
@@ -99,17 +99,17 @@ export async function startPostgres(
   let emptied: Promise<string> | undefined;
   let cleared: Promise<string> | undefined;
   // Connections to the two databases that are prepared for each test anew.
-  const kept = new Map<string, postgres.Sql>();
+  const kept = new Map<string, Session>();
   const prepare = async (database: string, text: string): Promise<string> => {
     const sql = kept.get(database) ?? connect(database);
     kept.set(database, sql);
-    await sql.unsafe(text);
+    await sql.run(text);
     return database;
   };
   const endKept = async (): Promise<void> => {
     const ending = [...kept.values()];
     kept.clear();
-    await Promise.all(ending.map((sql) => sql.end({ timeout: 1 })));
+    await Promise.all(ending.map((sql) => sql.end()));
   };
   const server: PostgresServer = {
     port,
@@ -131,9 +131,9 @@ export async function startPostgres(
     async query(database, text) {
       const sql = connect(database);
       try {
-        return [...(await sql.unsafe(text))];
+        return await sql.run(text);
       } finally {
-        await sql.end({ timeout: 1 });
+        await sql.end();
       }
     },
     async cutConnections() {
@@ -171,10 +171,6 @@ export async function startPostgres(
   };
   await server.start();
   return server;
-}
-
-function connect(database: string): postgres.Sql {
-  return postgres(database, { max: 1, onnotice: () => undefined, fetch_types: false });
 }
 
 async function answering(ask: () => Promise<unknown>): Promise<void> {

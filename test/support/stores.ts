@@ -1,6 +1,5 @@
 /** Stores for tests: where records can be kept, and how such a place is opened. */
 
-import postgres from 'postgres';
 import type { DriverOptions, Store } from '../../dist/store/store.js';
 import { openStore } from '../../dist/store/open.js';
 import { driverOptions } from './driver-options.ts';
@@ -47,11 +46,4 @@ export async function openOn(
   const store = await openStore(url, driverOptions(more));
   context.after(async () => store.close());
   return store;
-}
-
-/** A connection of another program to a database, ended with the test. */
-export function openSession(context: Context, url: string): postgres.Sql {
-  const session = postgres(url, { max: 1, onnotice: () => undefined, fetch_types: false });
-  context.after(() => session.end({ timeout: 1 }));
-  return session;
 }
