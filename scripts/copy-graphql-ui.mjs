@@ -43,6 +43,7 @@ async function makePage() {
     ['<html>', '<html lang="en">'],
     [/<title>.*<\/title>/, '<title>Inkwell: GraphQL</title>'],
     [/<base href=".*" \/>/, '<base href="./" />'],
+    ['<app-root>', '<app-root role="main">'],
     ['</head>', '  <link href="inkwell.css" rel="stylesheet" />\n  </head>'],
     ['</body>', '  <script type="module" src="login.js"></script>\n  </body>'],
     ['</body>', '  <script type="module" src="accessible.js"></script>\n  </body>'],

@@ -17,10 +17,13 @@ const scrolled = 'app-window-switcher, .cm-scroller[tabindex="-1"]';
 const openedKey = 'inkwell_opened';
 
 function mend() {
-  for (const button of document.querySelectorAll('button[track-id]:not([aria-label])')) {
-    if (button.textContent.trim() === '') {
-      button.setAttribute('aria-label', button.getAttribute('track-id').replaceAll('_', ' '));
-    }
+  for (const button of document.querySelectorAll('button[track-id]')) {
+    const name = button.getAttribute('track-id').replaceAll('_', ' ');
+    const label = button.getAttribute('aria-label');
+    const isEmpty = button.textContent.trim() === '';
+    if (isEmpty && label === null) button.setAttribute('aria-label', name);
+    // Its own text may be drawn later.
+    if (!isEmpty && label === name) button.removeAttribute('aria-label');
   }
   for (const editor of document.querySelectorAll('[role=textbox]:not([aria-label])')) {
     editor.setAttribute('aria-label', editor.getAttribute('aria-placeholder') ?? 'Editor');
@@ -30,11 +33,14 @@ function mend() {
     if (panel === null) tab.removeAttribute('aria-controls');
   }
   for (const element of document.querySelectorAll(pressed)) {
-    if (element.tabIndex >= 0 || element.querySelector('button, a[href], [tabindex]')) continue;
+    // `tabIndex` of an `a` without address says 0, although Tab does not reach it.
+    if (element.matches('[tabindex]') || element.querySelector('button, a[href], [tabindex]')) {
+      continue;
+    }
     element.tabIndex = 0;
     element.setAttribute('role', 'button');
     element.closest('ul')?.setAttribute('role', 'group');
-    const name = nameOf(element);
+    const name = element.getAttribute('aria-label') ?? nameOf(element);
     if (name !== undefined) element.setAttribute('aria-label', name);
   }
   for (const element of document.querySelectorAll(scrolled)) element.tabIndex = 0;

@@ -1,0 +1,125 @@
+/** What people with a screen reader or without a mouse need of the pages (WCAG 2.2). */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+type Scheme = 'light' | 'dark';
+
+/** Each page, and what it shows once its scripts have drawn it. */
+const pages = [
+  { path: '/', shown: 'main' },
+  { path: '/docs/', shown: '.opblock' },
+  { path: '/graphql-ui/', shown: '.window-switcher__item--active' },
+] as const;
+
+/** More than the longest page has stops of Tab. */
+const stopsMax = 250;
+
+/** Marks what has the focus, and returns its name; nothing at the end of the page. */
+const markFocused = `(() => {
+  const focused = document.activeElement;
+  if (focused === document.body) return undefined;
+  focused.dataset.reached = 'yes';
+  return focused.getAttribute('aria-label') ?? focused.textContent.trim();
+})()`;
+
+/**
+ * What can be clicked and has no focus, nor anything around or within it. The arrow keys reach the
+ * other tabs of a list; the viewer's arrows do what the button beside them does.
+ */
+const listMissed = `[...document.querySelectorAll('*')]
+  .filter((element) =>
+    element.matches('a[href], button, input, select, textarea, summary, [tabindex], [role=button]') ||
+    (getComputedStyle(element).cursor === 'pointer' &&
+      getComputedStyle(element.parentElement).cursor !== 'pointer'))
+  .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
+  .filter((element) => element.getBoundingClientRect().width > 1 && !element.disabled)
+  .filter((element) => !element.closest('[data-reached]') && !element.querySelector('[data-reached]'))
+  .filter((element) => !element.closest('.opblock-control-arrow'))
+  .filter((element) => !element.closest('.ant-tabs-tab:not(.ant-tabs-tab-active)'))
+  .map((element) => element.outerHTML.slice(0, 150))`;
+
+describe('the pages for everybody', { skip: noBrowser }, () => {
+  let server: TestServer;
+  let browser: Browser;
+  const ends: (() => Promise<void>)[] = [];
+
+  before(async () => {
+    server = await startServer({ after: (end) => ends.push(end) });
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser.close();
+    for (const end of ends) await end();
+  });
+
+  async function open({ path, shown }: (typeof pages)[number], colorScheme: Scheme): Promise<Page> {
+    const { page } = await openWatchedPage(browser);
+    await page.emulateMedia({ colorScheme });
+    await page.goto(`${server.url}${path}`);
+    await page.locator(shown).first().waitFor();
+    return page;
+  }
+
+  /** Pages draw more after their first sight. */
+  async function assertNoneLeft(look: () => Promise<readonly string[]>): Promise<void> {
+    let found: readonly string[] = [];
+    const isNone = async (): Promise<boolean> => (found = await look()).length === 0;
+    await until('nothing is found', isNone).catch(() => assert.deepEqual(found, []));
+  }
+
+  async function findWithAxe(page: Page): Promise<string[]> {
+    const { violations } = await page.evaluate<axe.AxeResults>('axe.run()');
+    return violations
+      .filter(({ impact }) => impact === 'critical' || impact === 'serious')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+  }
+
+  /** Presses Tab from the beginning of the page to its end. */
+  async function walk(page: Page): Promise<string[]> {
+    const names: string[] = [];
+    for (let stop = 0; stop < stopsMax; stop += 1) {
+      await page.keyboard.press('Tab');
+      const name = await page.evaluate<string | undefined>(markFocused);
+      if (name === undefined) return names;
+      names.push(name);
+      // In an editor Tab indents, unless Escape was pressed before.
+      await page.keyboard.press('Escape');
+    }
+    throw new Error(`No end of the page after ${stopsMax} stops.`);
+  }
+
+  for (const shown of pages) {
+    for (const scheme of ['light', 'dark'] as const) {
+      it(`axe finds nothing critical or serious on ${shown.path}, ${scheme}`, async () => {
+        const page = await open(shown, scheme);
+        if (shown.path === '/docs/') await page.locator('.opblock-summary-control').nth(1).click();
+        await page.evaluate(axe.source);
+        await assertNoneLeft(() => findWithAxe(page));
+        await page.close();
+      });
+    }
+
+    it(`Tab reaches all of ${shown.path} that can be clicked`, async () => {
+      const page = await open(shown, 'light');
+      await assertNoneLeft(async () => {
+        await walk(page);
+        return page.evaluate<string[]>(listMissed);
+      });
+      await page.close();
+    });
+  }
+
+  it('Tab goes through the examples of the browser UI in the order of their reading', async () => {
+    const page = await open(pages[2], 'light');
+    const examples = ['Posts', 'Comments, live', 'Add a comment', 'Create a post', 'Upload'];
+    const names = (await walk(page)).filter((name) => examples.includes(name));
+    assert.deepEqual(names, examples);
+    await page.close();
+  });
+});
