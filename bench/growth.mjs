@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { skipPostgres, startPostgres } from '#support/postgres.js';
 import { skipSqlite } from '#support/sqlite.js';
 import { fillMemory, fillPostgres, fillSqlite, toId } from './fill.mjs';
-import { cpuNanoseconds, idleMemory, load, probe, start, stop, topMemory } from './processes.mjs';
+import { idleMemory, load, probe, sessionsOf, start, stop, topMemory } from './processes.mjs';
 import { begin } from './report.mjs';
 import { text, toLoad } from './scenarios.mjs';
 
@@ -90,15 +90,10 @@ async function measurePostgres(posts) {
       while (nodes.length < count) nodes.push(await start(program, [], env));
       // Ten statements of a node wait for each other: each is a process, there from now on.
       await Promise.all(nodes.map((node) => fetch(`${node.url}/posts?limit=1`)));
-      const processes = () =>
-        server.query(
-          url,
-          `SELECT pid FROM pg_stat_activity
-        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
-        );
+      const sessions = () => sessionsOf(server, url);
       const ids = idsOf(posts);
       const name = `PostgreSQL, ${posts}${count > 1 ? `, ${count} nodes` : ''}`;
-      await measure(name, { nodes, ids, processes });
+      await measure(name, { nodes, ids, sessions });
       await Promise.all(nodes.map(stop));
     }
   } finally {
@@ -114,12 +109,12 @@ function idsOf(posts) {
  * `ids`: of the post with most comments and the author of many posts, and of two without.
  *
  * @param {string} name
- * @param {{ nodes: any[], ids: any, processes?: () => Promise<readonly any[]> }} of
+ * @param {{ nodes: any[], ids: any, sessions?: () => Promise<() => number> }} of
  */
-async function measure(name, { nodes, ids, processes }) {
+async function measure(name, { nodes, ids, sessions }) {
   console.error(name);
   const row = [name, await idleMemory(nodes[0])];
-  for (const operation of operations(ids)) row.push(await costOf(operation, nodes, processes));
+  for (const operation of operations(ids)) row.push(await costOf(operation, nodes, sessions));
   costs.push(row);
   if (nodes.length > 1) return;
   const idle = await idleMemory(nodes[0]);
@@ -161,7 +156,7 @@ function operations([most, id, other]) {
 }
 
 /** Microseconds of CPU time for one operation: of its node and, behind it, of the database. */
-async function costOf({ request }, nodes, processes) {
+async function costOf({ request }, nodes, sessions) {
   const file = join(folder, 'request.json');
   writeFileSync(file, toLoad([request]));
   const loadAll = () =>
@@ -169,14 +164,13 @@ async function costOf({ request }, nodes, processes) {
       nodes.map((node) => load(node, file, { seconds: options.seconds, connections: 16 })),
     );
   await loadAll(); // warm
-  const sessions = (await processes?.()) ?? [];
-  const databaseTime = () => sessions.reduce((sum, { pid }) => sum + cpuNanoseconds(pid), 0);
-  const before = databaseTime();
+  const databaseTime = await sessions?.();
+  const before = databaseTime?.() ?? 0;
   const results = await loadAll();
-  const beyond = databaseTime() - before;
+  const beyond = (databaseTime?.() ?? 0) - before;
   const count = results.reduce((sum, result) => sum + result.count, 0);
   const own = results.reduce((sum, result) => sum + result.count * result.cpuMicros, 0) / count;
-  return own.toFixed(0) + (sessions.length > 0 ? ` + ${(beyond / 1000 / count).toFixed(0)}` : '');
+  return own.toFixed(0) + (databaseTime ? ` + ${(beyond / 1000 / count).toFixed(0)}` : '');
 }
 
 /** At once; gives the responses that differ. */

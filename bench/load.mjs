@@ -2,7 +2,8 @@
  * A load: connections that each send one request after the other for some seconds. Runs as a
  * process of its own, so that its CPU time is not the server's. The requests of the file are sent in
  * turns; `pipelined` of them are sent at once; without `keepAlive` each has a connection of its own.
- * `@` in a body is replaced by a running number, so that no two are equal. Prints one JSON line.
+ * `@` in a head or a body is replaced by a running number, so that no two are equal. Prints one JSON
+ * line.
  *
  * Arguments: port, seconds, connections, and a file that `toLoad` of scenarios.mjs has made.
  */
@@ -23,13 +24,14 @@ const makers = requests.map(toMaker);
 
 function toMaker({ head, body, hasBody }) {
   const content = Buffer.from(body, 'base64');
-  const constant = toMessage(content);
-  if (!content.includes('@')) return () => constant;
-  return () => toMessage(Buffer.from(content.toString().replaceAll('@', `${number}`)));
+  const constant = toMessage(head, content);
+  if (!content.includes('@') && !head.includes('@')) return () => constant;
+  const numbered = (/** @type {string} */ text) => text.replaceAll('@', `${number}`);
+  return () => toMessage(numbered(head), Buffer.from(numbered(content.toString())));
 
-  function toMessage(bytes) {
+  function toMessage(lines, bytes) {
     const length = hasBody ? `Content-Length: ${bytes.length}\r\n` : '';
-    return Buffer.concat([Buffer.from(`${head}${length}\r\n`), bytes]);
+    return Buffer.concat([Buffer.from(`${lines}${length}\r\n`), bytes]);
   }
 }
 

@@ -77,6 +77,16 @@ export function cpuNanoseconds(pid) {
   return sum;
 }
 
+/** Returns a function that tells the CPU time of the sessions that a database has now. */
+export async function sessionsOf(server, url) {
+  const sessions = await server.query(
+    url,
+    `SELECT pid FROM pg_stat_activity
+      WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+  );
+  return () => sessions.reduce((sum, { pid }) => sum + cpuNanoseconds(pid), 0);
+}
+
 /** One load on one server: microseconds of CPU time per request, rate, latencies. */
 export async function load(server, file, { seconds, connections }) {
   const before = cpuNanoseconds(server.child.pid);

@@ -1,12 +1,13 @@
 /**
  * `node bench/stores.mjs`: what a durable store costs, beside a bare loop on the same engine in the
- * same run. Build the program and its tests first (`npm test` does). SQLite needs Node 22.13,
- * PostgreSQL its binaries; what is missing is left out.
+ * same run; and what a POST costs under a key, beside one without (R40). Build the program and its
+ * tests first (`npm test` does). SQLite needs Node 22.13, PostgreSQL its binaries; what is missing
+ * is left out.
  *
  * Options: --seconds 2, --rounds 3, --posts 10000.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
@@ -17,10 +18,14 @@ import { connect } from '#support/session.js';
 import { skipSqlite } from '#support/sqlite.js';
 import { openStore } from '../dist/store/open.js';
 import { sqliteName } from './fill.mjs';
+import { load, median, sessionsOf, start, stop } from './processes.mjs';
 import { begin } from './report.mjs';
+import { scenarios, toLoad } from './scenarios.mjs';
 
 const { options, report } = begin({ seconds: 2, rounds: 3, posts: 10_000 });
 const { seconds } = options;
+const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 const text = { title: 'A title', content: 'Some words. '.repeat(20) };
 const storeOptions = driverOptions({ connectionsMax: 10 });
 const { createId, now } = storeOptions;
@@ -30,11 +35,18 @@ const head = ['work', 'bare loop a second', 'store a second', 'share of it, %'];
 const row = report.table('Posts created, each durable', head, 0);
 if (skipSqlite === false) await measureSqlite();
 if (skipPostgres === false) await measurePostgres();
+const keyedHead = ['POST /posts', 'without, µs', 'under a key, µs', 'times', 'spread'];
+const keyedRow = report.table('CPU time of a POST, of the server and the database', keyedHead);
+if (skipSqlite === false) await measureKeys('SQLite', `sqlite://${join(folder, 'keys.db')}`);
+if (skipPostgres === false) {
+  await withPostgres(async (server, url) => {
+    await measureKeys('PostgreSQL', url, () => sessionsOf(server, url));
+  });
+}
 report.end();
 
 async function measureSqlite() {
   const sqlite = await import(sqliteName);
-  const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
   const bare = new sqlite.DatabaseSync(join(folder, 'bare.db'));
   bare.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE posts (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
@@ -61,17 +73,24 @@ async function measureSqlite() {
   );
   await store.close();
   bare.close();
-  rmSync(folder, { recursive: true });
 }
 
-async function measurePostgres() {
+/** @param {(server: Awaited<ReturnType<typeof startPostgres>>, url: string) => Promise<void>} work */
+async function withPostgres(work) {
   const server = await startPostgres([
     'fsync=on',
     'shared_preload_libraries=pg_stat_statements',
     'shared_buffers=256MB',
   ]);
   try {
-    const url = await server.createDatabase();
+    await work(server, await server.createDatabase());
+  } finally {
+    await server.remove();
+  }
+}
+
+async function measurePostgres() {
+  await withPostgres(async (_, url) => {
     const store = await openStore(url, storeOptions);
     const pool = new Pool({ connectionString: url, max: 10 });
     const insert = `INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
@@ -96,9 +115,41 @@ async function measurePostgres() {
     await measureList(store, sql);
     await sql.end();
     await store.close();
-  } finally {
-    await server.remove();
+  });
+}
+
+/**
+ * The same POST with a key and without, in turns, with few requests at once and with many.
+ *
+ * @param {string} name
+ * @param {string} url
+ * @param {() => Promise<() => number>} sessions
+ */
+async function measureKeys(name, url, sessions = async () => () => 0) {
+  const program = join(import.meta.dirname, '../dist/server.js');
+  const node = await start(program, [], { STORE_URL: url, UPLOAD_DIR: folder });
+  const plain = scenarios({ token: '', ids: [] })['POST /posts'];
+  const keyed = { ...plain, headers: { ...plain.headers, 'Idempotency-Key': '3ff3d1a4-@' } };
+  for (const connections of [1, 16]) {
+    const cost = async (/** @type {typeof plain} */ request) => {
+      const file = join(folder, 'request.json');
+      writeFileSync(file, toLoad([request]));
+      const databaseTime = await sessions();
+      const before = databaseTime();
+      const { cpuMicros, count } = await load(node, file, { seconds, connections });
+      return cpuMicros + (databaseTime() - before) / 1000 / count;
+    };
+    // Warm, and all of its sessions are open.
+    await cost(plain);
+    await cost(keyed);
+    const rounds = [];
+    while (rounds.length < options.rounds) rounds.push([await cost(plain), await cost(keyed)]);
+    const ratios = rounds.map(([without = 0, under = 0]) => under / without);
+    const all = [0, 1].map((at) => median(rounds.map((round) => round[at])));
+    const spread = `${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}`;
+    keyedRow(`${name}, ${connections} at once`, ...all, median(ratios), spread);
   }
+  await stop(node);
 }
 
 /**
@@ -162,19 +213,19 @@ async function compare(name, bare, ours) {
 /** Runs of a synchronous act in a second. */
 async function loop(act) {
   const end = performance.now() + seconds * 1000;
-  const start = performance.now();
+  const begun = performance.now();
   let count = 0;
   while (performance.now() < end) {
     act();
     count += 1;
   }
-  return (count * 1000) / (performance.now() - start);
+  return (count * 1000) / (performance.now() - begun);
 }
 
 /** Acts in a second, of so many that each wait for their own answer. */
 async function writers(number, act) {
-  const start = performance.now();
-  const end = start + seconds * 1000;
+  const begun = performance.now();
+  const end = begun + seconds * 1000;
   let count = 0;
   const work = async () => {
     while (performance.now() < end) {
@@ -183,5 +234,5 @@ async function writers(number, act) {
     }
   };
   await Promise.all(Array.from({ length: number }, work));
-  return (count * 1000) / (performance.now() - start);
+  return (count * 1000) / (performance.now() - begun);
 }

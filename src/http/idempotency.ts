@@ -41,9 +41,9 @@ export function invalidKey(): AppError {
   return new AppError('invalid_idempotency_key', message);
 }
 
-/** 128 bits of SHA-256, in base64url. */
-export function digestOf(data: string | Buffer): string {
-  return hash('sha256', data, 'buffer').toString('base64url', 0, 16);
+/** The first 132 bits of SHA-256, in base64url. */
+export function digestOf(data: string): string {
+  return hash('sha256', data, 'base64url').slice(0, 22);
 }
 
 /**

@@ -3,8 +3,9 @@
 import type { CommentFeed } from './feed.ts';
 import type { Comment } from '../model.ts';
 import { createLoader } from './batch.ts';
-import { insertKeys, isFirst, toKeyedRow, toKeyedValues } from './requests.ts';
-import { type PostgresContext, toInserts } from './statements.ts';
+import { isFirst, noteNewKeys, toKeyedRow, toKeyedValues } from './requests.ts';
+import { toInserts } from './inserts.ts';
+import type { PostgresContext } from './statements.ts';
 import { sql, type Statement } from './connection.ts';
 import { toComments } from '../shared.ts';
 import { createReadAfter } from '../sql/comments-after.ts';
@@ -109,7 +110,7 @@ function toInsertAll(rows: readonly NewRow[]): Statement {
 
 function toInsertKeyed(rows: readonly NewRow[]): Statement {
   const ofPosts = `JOIN added ON added.id = given.id JOIN post ON post.id = post_id`;
-  const text = toTextOfAll(`, ${insertKeys(ofPosts)}`, ` WHERE added.id ${isFirst}`);
+  const text = toTextOfAll(`, ${noteNewKeys(ofPosts)}`, ` WHERE added.id ${isFirst}`);
   return { text, values: toKeyedValues(rows) };
 }
 

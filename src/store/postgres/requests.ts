@@ -3,7 +3,9 @@
  *
  * 1. Records are locked first, then keys in their order, then numbers are taken: statements that
  *    wait for one another never wait in a circle.
- * 2. New records: keys that are not there are inserted, and then only the records of these.
+ * 2. New records are inserted with their keys. A key that is there fails the statement; several
+ *    records are then inserted by another one: the keys that are not there, and the records of
+ *    these. Comments are always inserted so, because of their numbers.
  * 3. Changes: the record is changed, and then its key inserted. A key that is there fails the
  *    statement, which undoes the change. Without a change no key is inserted.
  * 4. A key that an open transaction has inserted is waited for until that ends. After the time of
@@ -22,8 +24,8 @@
  *
  * For example, nodes A and B get the same POST, and A commits between the two statements of B:
  *
- *     A: INSERT requests (k), INSERT posts (1)   commits
- *     B: INSERT requests (k) … waits for A … does nothing, so no post; then finds k: 1
+ *     A: INSERT posts (1), INSERT requests (k)   commits
+ *     B: INSERT posts (2), INSERT requests (k) … waits for A … fails, so no post; then finds k: 1
  */
 
 import { createFindRequest } from '../sql/ports.ts';
@@ -137,17 +139,22 @@ export function toKeyedValues(rows: readonly NewRow[]): Statement['values'] {
   return [JSON.stringify(rows), all('id'), all('request_key'), all('request_print')];
 }
 
+const insertKeys = `INSERT INTO inkwell.requests (key, print, result)
+  SELECT key, print, given.id
+  FROM unnest($2::uuid[], $3::text[], $4::text[]) AS given (id, key, print)`;
+
+/** Inserts the keys of such rows; fails if one of them is there. */
+export const noteKeys = `noted AS (${insertKeys} ORDER BY key)`;
+
 /**
- * Inserts the keys of such rows, and selects the ids of the records to be stored: what is selected
- * from `first` is complete before any of them is. `from`: what follows the keys, named `given`.
+ * Inserts the keys of such rows that are not there, and selects the ids of the records to be
+ * stored: what is selected from `first` is complete before any of them is. `from`: what follows the
+ * keys, named `given`.
  */
-export function insertKeys(from = ''): string {
+export function noteNewKeys(from = ''): string {
   return `first AS MATERIALIZED (
-      INSERT INTO inkwell.requests (key, print, result)
-      SELECT key, print, given.id
-      FROM unnest($2::uuid[], $3::text[], $4::text[]) AS given (id, key, print) ${from}
-      ORDER BY key ON CONFLICT DO NOTHING RETURNING result
-    )`;
+    ${insertKeys} ${from} ORDER BY key ON CONFLICT DO NOTHING RETURNING result
+  )`;
 }
 
 /** The condition on the id of a record that is to be stored. */

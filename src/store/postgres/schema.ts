@@ -4,7 +4,7 @@ import type { Log } from '../../log.ts';
 import type { InitialData } from '../store.ts';
 import { authorsOfAccounts, columnsOf, toRow, toInitialRows } from '../sql/rows.ts';
 import { type Connection, run, sql, type Statement } from './connection.ts';
-import { rowsOf } from './statements.ts';
+import { rowsOf } from './inserts.ts';
 
 /** Lets one node at a time commit files: "Inkf". */
 const filesLock = 0x49_6e_6b_66;

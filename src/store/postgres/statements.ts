@@ -1,6 +1,6 @@
 /** The statements of PostgreSQL: what many requests ask for at once is one statement. */
 
-import { changedLengthMax, kinds, type Listed } from '../shared.ts';
+import { changedLengthMax } from '../shared.ts';
 import type { RecordText } from '../store.ts';
 import type { RecordDeps } from '../sql/ports.ts';
 import {
@@ -8,13 +8,10 @@ import {
   columnsOf,
   isTooLong,
   namesOf,
-  type NewRow,
   sizeOf,
   type Row,
   type Table,
-  toColumn,
   toJson,
-  toRow,
   toShort,
   type Value,
 } from '../sql/rows.ts';
@@ -30,26 +27,15 @@ import {
 } from '../sql/statements.ts';
 import { type Batch, createLoader, individually } from './batch.ts';
 import type { Statement } from './connection.ts';
-import { busy, isAway } from './faults.ts';
+import { createInsert, type InsertDeps } from './inserts.ts';
 import type { Pool } from './pool.ts';
-import {
-  insertKeys,
-  isFirst,
-  type PostgresRequests,
-  toKeyedRow,
-  toKeyedValues,
-  withKey,
-} from './requests.ts';
+import { withKey } from './requests.ts';
 import { isArea } from '../changes.ts';
-import { type Versions, xid } from './versions.ts';
+import { xid } from './versions.ts';
 
 /** Records that are joined into one statement, and the texts of each, which make some mebibytes. */
 const recordsMax = 100;
 const recordTextMax = 40_960;
-/** The texts of rows that are inserted by one statement, and the least that a row counts. */
-const insertTextMax = 1_048_576;
-const insertTextMin = 10_485;
-
 /** How many pages one statement reads. */
 interface PageLimits {
   /** Limit for the rows of all pages. */
@@ -67,18 +53,12 @@ const pagesOfOwners: PageLimits = { rowsMax: 5_000, textMax: 2_048, costOf: () =
 /** Where the id is in `{"id":"…"`. */
 const idPlace = [7, 43] as const;
 
-interface StatementsDeps {
-  readonly versions: Versions;
-  readonly pool: Pool;
-  readonly requests: PostgresRequests;
-}
-
 /** Shared by the parts of the driver. */
-export interface PostgresContext extends RecordDeps, StatementsDeps {
+export interface PostgresContext extends RecordDeps, InsertDeps {
   readonly sql: Sql;
 }
 
-export function createStatements({ pool, versions, requests }: StatementsDeps): Sql {
+export function createStatements({ pool, versions, requests }: InsertDeps): Sql {
   /** Appends what `track` needs. */
   const toTracked = (table: string, text: string): string =>
     isArea(table) ? `${text}, ${xid}` : text;
@@ -215,58 +195,6 @@ function toTexts([page]: readonly Cells[]): readonly RecordText[] | undefined {
   return json?.split('\n').map((text) => ({ id: text.slice(...idPlace), json: text })) ?? [];
 }
 
-function createInsert(
-  { pool, versions, requests }: StatementsDeps,
-  table: Listed,
-): ReturnType<Sql['createInsert']> {
-  const { owner } = kinds[table];
-  const returned = owner === undefined ? xid : `${toColumn(owner)}, ${xid}`;
-  const toText = (condition = ''): string =>
-    `INSERT INTO inkwell.${table} (${columnsOf[table]})
-    SELECT ${columnsOf[table]} FROM ${rowsOf(table, 1)}${condition} ORDER BY ordinality
-    RETURNING id, ${returned}`;
-  /** Returns whether each row was stored. */
-  const load = (text: string, toValues: (rows: readonly NewRow[]) => Statement['values']) =>
-    createLoader(
-      toInserts(async (rows, askedAt) => {
-        const insert = pool.write({ text, values: toValues(rows) }, askedAt);
-        const stored = new Set((await versions.track(insert, table)).map(({ id }) => id));
-        return rows.map(({ id }) => stored.has(id));
-      }),
-    );
-  const insert = load(toText(), (rows) => [JSON.stringify(rows)]);
-  const keyedText = `WITH ${insertKeys()} ${toText(` WHERE id ${isFirst}`)}`;
-  const insertKeyed = load(keyedText, toKeyedValues);
-  return async (record, once) => {
-    const row = toRow(record);
-    if (once === undefined) return (await insert(row), record);
-    const attempt = async () => ((await insertKeyed(toKeyedRow(row, once))) ? record : undefined);
-    const done = await requests.run(once, attempt);
-    if (done === undefined) throw busy();
-    return done;
-  };
-}
-
-/** Joins inserts of rows. Each row is stored, or fails, by itself. */
-export function toInserts<T>(
-  insert: (rows: readonly NewRow[], askedAt: number) => Promise<readonly T[]>,
-): Batch<NewRow, T> {
-  return {
-    costMax: insertTextMax,
-    costOf: (row) => Math.max(insertTextMin, lengthOf(row)),
-    async loadMany(rows, askedAt) {
-      try {
-        return await insert(rows, askedAt);
-      } catch (error) {
-        // What may be stored is not stored again.
-        if (rows.length === 1 || isAway(error)) throw error;
-        return rows.map(() => individually);
-      }
-    },
-    loadOne: async (row, askedAt) => (await insert([row], askedAt))[0] as T, // as many as rows
-  };
-}
-
 interface Bounded extends Pick<PageQuery, 'table' | 'order'> {
   /** Selects columns, and then `place`. */
   readonly text: string;
@@ -282,15 +210,4 @@ function createBounded(pool: Pool, { table, order, text }: Bounded, bytesMax: nu
     const rows = await pool.readCells({ text: bounded, values }, askedAt);
     return { rows, isCut: Number(rows.at(-1)?.at(-1) ?? 0) > bytesMax };
   };
-}
-
-/** The rows of a table from a parameter with JSON, with their positions. */
-export function rowsOf(table: Table, parameter: number): string {
-  const row = `null::inkwell.${table}`;
-  return `json_populate_recordset(${row}, $${parameter}::text::json) WITH ORDINALITY`;
-}
-
-/** The characters of a row. */
-function lengthOf(row: NewRow): number {
-  return Object.values(row).reduce<number>((sum, value) => sum + String(value).length, 0);
 }

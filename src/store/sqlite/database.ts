@@ -21,8 +21,10 @@ export interface Database {
   readonly isOpen: boolean;
 }
 
+type Count = number | bigint;
+
 export interface Statement {
-  run(...values: readonly SqliteValue[]): { readonly changes: number | bigint };
+  run(...values: readonly SqliteValue[]): Readonly<Record<'changes' | 'lastInsertRowid', Count>>;
   get(...values: readonly SqliteValue[]): Row | undefined;
   all(...values: readonly SqliteValue[]): readonly Row[];
   iterate(...values: readonly SqliteValue[]): Iterable<Row>;

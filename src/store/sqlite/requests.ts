@@ -19,11 +19,11 @@ import { type Row, toFirst } from '../sql/rows.ts';
 import type { Write } from '../sql/statements.ts';
 import type { Changed } from '../store.ts';
 import { idOf, type Once, type Repeated, requestsMax, toRepeated } from '../once.ts';
+import type { Statement } from './database.ts';
 
 export const isKept = 'made > unixepoch() - 86400';
 
-const keep = `INSERT INTO requests (key, print, result) VALUES ($1, $2, $3)
-  ON CONFLICT DO NOTHING RETURNING seq`;
+const keep = 'INSERT INTO requests (key, print, result) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING';
 const find = `SELECT print, result FROM requests WHERE key = $1 AND ${isKept}`;
 const forget = 'DELETE FROM requests WHERE key = $1';
 const setResult = 'UPDATE requests SET result = $1 WHERE key = $2';
@@ -33,6 +33,7 @@ const sweep = `DELETE FROM requests
     AND (NOT ${isKept} OR seq <= (SELECT max(seq) FROM requests) - ${requestsMax})`;
 
 interface Rows {
+  readonly prepare: (text: string) => Statement;
   readonly run: (...statement: Write) => readonly Row[];
 }
 
@@ -41,20 +42,20 @@ interface Rows {
  * that of the new record, if it is known.
  */
 export function runOnce<T>(
-  { run }: Rows,
+  { prepare, run }: Rows,
   { once, id = '' }: { readonly once: Once | undefined; readonly id?: string },
   write: () => T,
 ): T | Repeated {
   if (once === undefined) return write();
   const { key, print } = once;
-  let [kept] = run('requests', keep, [key, print, id]);
-  if (kept === undefined) {
+  let kept = prepare(keep).run(key, print, id);
+  if (Number(kept.changes) === 0) {
     const [first] = run('requests', find, [key]);
     if (first !== undefined) return toRepeated(toFirst(first), print);
     run('requests', forget, [key]);
-    [kept] = run('requests', keep, [key, print, id]);
+    kept = prepare(keep).run(key, print, id);
   }
-  if (Number(kept?.['seq']) % sweepWrites === 0) run('requests', sweep, []);
+  if (Number(kept.lastInsertRowid) % sweepWrites === 0) run('requests', sweep, []);
   let result;
   try {
     result = write();
