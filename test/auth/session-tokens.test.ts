@@ -51,6 +51,8 @@ test('a token is renewed until its session has ended, and one without a login ne
   }
   clock.seconds = startSeconds + 150;
   assert.equal(tokens.renew(claims, full), undefined);
+  // Not either in the session that it would have if it were a login itself.
+  clock.seconds = startSeconds;
   const { auth_time: _, ...without } = { ...goodClaims, exp: startSeconds + 1_000 };
   const old = claimsOf(tokens.verify(forge(goodHeader, JSON.stringify(without))));
   assert.equal(tokens.renew(old, full), undefined);

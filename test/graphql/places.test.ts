@@ -6,6 +6,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { createPlaces } from '../../dist/graphql/places.js';
 import type { List, Store } from '../../dist/store/store.js';
 import { dataOf, startGraphql } from '../support/graphql.ts';
+import { times } from '../support/lists.ts';
 
 test('places are given one in an iteration of the event loop, and so many at a time', async () => {
   const places = createPlaces(2);
@@ -61,6 +62,38 @@ for (const [posts, expected] of [
     assert.equal(new Set(ended).size, expected, ended.join());
   });
 }
+
+test('four operations with many records go on at a time, and read 200 lists each', async () => {
+  let send = (): void => undefined;
+  const answer = new Promise<void>((resolve) => (send = resolve));
+  let asked = 0;
+  const graphql = startGraphql({ posts: 300, comments: 1, wrap: withLateComments });
+  function withLateComments(memory: Store): Store {
+    const ofPost: Store['comments']['ofPost'] = (id) => {
+      const list = memory.comments.ofPost(id);
+      const read: typeof list.read = async (range) => {
+        asked += 1;
+        await answer;
+        return list.read(range);
+      };
+      return { ...list, read };
+    };
+    const { all } = memory.posts;
+    const later: typeof all = { ...all, read: async (range) => all.read(range) };
+    return {
+      ...memory,
+      keepsObjects: false,
+      posts: { ...memory.posts, all: later },
+      comments: { ...memory.comments, ofPost },
+    };
+  }
+  const results = times(6).map(() => graphql.run('{ allPosts { comments { id } } }'));
+  for (let iteration = 0; iteration < 50; iteration += 1) await nextIteration();
+  assert.equal(asked, 800);
+  send();
+  for (const result of await Promise.all(results)) assert.equal(result.errors, undefined);
+  assert.equal(asked, 1_800);
+});
 
 test('an operation that fails early gives its place back, and its memory', async () => {
   // The first list fails while the second is still being read.

@@ -22,13 +22,16 @@ async function resumption() {
   const pool = new MemoryPool(1_000_000);
   const [first] = (await store.comments.ofPost(postId).read()).records;
   const sent: string[] = [];
+  /** The positions of those that were held; what is read from the store has none. */
+  const held: number[] = [];
   /** What the client has not taken. */
   let taking: Promise<void> | undefined;
   let take = (): void => undefined;
   const subscriber: Subscriber = {
     memory: new ConnectionMemory(pool),
-    next: ({ json }) => {
+    next: ({ json, position }) => {
       sent.push(json.toString());
+      if (position > 0) held.push(position);
       return true;
     },
     taken: () => taking,
@@ -58,6 +61,7 @@ async function resumption() {
   return {
     member,
     sent,
+    held,
     leave: () => subscribers.delete(member),
     /** Stores and publishes; the group delivers later. */
     async add(content: string): Promise<void> {
@@ -109,13 +113,17 @@ describe('a resumption', () => {
     assert.deepEqual(sent, ['a', 'b', 'c']);
   });
 
-  test('scans again where more is published than may be held', async () => {
-    for (const [count, length] of [
-      [70, 1],
-      [2, 16_000],
-      [1, 20_000],
-    ] as const) {
-      const { member, sent, add, deliver, stall } = await resumption();
+  for (const [count, length, isHeld] of [
+    [63, 4, true],
+    [64, 4, false],
+    [1, 16_128, true],
+    [1, 16_129, false],
+    [2, 7_936, true],
+    [2, 7_937, false],
+  ] as const) {
+    const what = isHeld ? 'are held' : 'are more than 16 KiB, and read again';
+    test(`${count} events of ${length} bytes ${what}`, async () => {
+      const { member, sent, held, add, deliver, stall } = await resumption();
       await add('a');
       const take = stall();
       const running = member.run();
@@ -125,11 +133,12 @@ describe('a resumption', () => {
       deliver();
       take();
       await running;
+      assert.equal(held.length, isHeld ? count : 0);
       await add('z');
       deliver();
       assert.deepEqual(sent, ['a', ...texts, 'z']);
-    }
-  });
+    });
+  }
 
   test('reads nothing more when its client has left', async () => {
     const { member, sent, add, stall, leave } = await resumption();

@@ -3,8 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Engine, Subscription } from '../../dist/graphql/engine.js';
+import { decodeRequest } from '../../dist/graphql/http/messages.js';
+import { ConnectionMemory } from '../../dist/memory-pool.js';
 import { gate } from '../support/http-kit.ts';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
+import { startServer } from '../support/server.ts';
 import { askEvents } from '../support/sse-client.ts';
 import { until } from '../support/until.ts';
 import { connectReady, type HandClient, subscribe } from '../support/ws-clients.ts';
@@ -258,17 +261,40 @@ test('of a long postId nothing is kept, so that a socket holds little, however m
 });
 
 test('1,000 different subscriptions are open at most; who joins one of them is no further one', async (t) => {
-  const endpoint = await startEndpoint(t);
+  const { port } = await startServer(t);
   const toQuery = (at: number): string => `subscription { a${at}: commentAdded { id } }`;
   for (let socket = 0; socket < 10; socket += 1) {
-    const client = await connectReady(endpoint.port);
+    const client = await connectReady(port);
     for (let at = 0; at < 100; at += 1) client.send(subscribe(`${at}`, toQuery(socket * 100 + at)));
+    await client.settle();
   }
-  await until('1,000 groups', () => endpoint.subscriptions.count().groups === 1_000);
-  const last = await connectReady(endpoint.port);
+  const last = await connectReady(port);
   const refusal = await last.ask(subscribe('new', toQuery(1_000)));
   assert.deepEqual([refusal.type, refusal.id], ['error', 'new']);
   last.send(subscribe('old', toQuery(999)));
-  await until('one more', () => endpoint.subscriptions.count().subscribers === 1_001);
-  assert.equal(endpoint.subscriptions.count().groups, 1_000);
+  await last.settle();
 });
+
+const withVariables = `subscription ($a: String, $b: Boolean = true) {
+  commentAdded(postId: $a) { id content @include(if: $b) } }`;
+for (const [given, bytes] of [
+  [{}, 0],
+  [{ a: 'x'.repeat(30) }, 139],
+  [{ a: 'x'.repeat(30), b: true }, 224],
+  [{ a: 'x'.repeat(30), b: true, undeclared: 1 }, 224],
+] as const) {
+  const names = Object.keys(given).join(', ') || 'none';
+  test(`of the variables of a subscription, ${names}, its connection holds ${bytes} bytes`, async (t) => {
+    const { engine, subscriptions, pool } = await startEndpoint(t);
+    const joined = (variables: object): number => {
+      const memory = new ConnectionMemory(pool);
+      const subscriber = { memory, next: () => true, taken: () => undefined, end: () => undefined };
+      const operation = engine.prepare(decodeRequest({ query: withVariables, variables }), 'r');
+      const leave = subscriptions.join(operation, subscriber);
+      const { bytes: held } = memory;
+      leave();
+      return held - memory.bytes;
+    };
+    assert.equal(joined(given) - joined({}), bytes);
+  });
+}
