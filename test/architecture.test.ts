@@ -39,18 +39,18 @@ const rooms: Readonly<Record<string, Room>> = {
   http: { uses: ground, types: ['config', 'log', 'router'] },
   store: { uses: ground, types: ['config', 'log'] },
   domain: {
-    uses: [...ground, 'http/json.ts', 'http/json-escaped-names.ts'],
+    uses: [...ground, 'http/json.ts', 'http/json-escaped-names.ts', 'store/once.ts'],
     types: ['store', 'config', 'log'],
   },
   records: { uses: [...ground, 'http', 'domain'], types: ['store'] },
   watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
   auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },
   graphql: {
-    uses: [...ground, 'config', 'http', 'records', 'domain', 'auth'],
+    uses: [...ground, 'config', 'http', 'records', 'domain', 'auth', 'store/once.ts'],
     types: ['store', 'log', 'watch'],
   },
   handlers: {
-    uses: [...ground, 'http', 'records', 'domain', 'auth', 'graphql'],
+    uses: [...ground, 'http', 'records', 'domain', 'auth', 'graphql', 'store/once.ts'],
     types: ['store', 'config', 'log', 'router'],
   },
   app: {

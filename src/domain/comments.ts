@@ -6,6 +6,7 @@
 import { AppError } from '../errors.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
+import { isRepeated } from '../store/once.ts';
 import type { Store } from '../store/store.ts';
 
 /** Comments queued for one subscription before they become events; sockets have limits too. */
@@ -39,8 +40,7 @@ export function createAddComment(
     andThen(comments.add(...write), (added) => {
       // A repeated one was published when it was stored. A store that other nodes write to reports
       // every new comment itself, these included.
-      const isNew = added !== undefined && !('isRepeated' in added);
-      if (isNew && comments.watch === undefined) publish(added);
+      if (added && !isRepeated(added) && comments.watch === undefined) publish(added);
       return added;
     });
 }

@@ -213,7 +213,7 @@ function toLogFacts(operation: string | undefined, codes: readonly GraphqlCode[]
 }
 
 function withReplay(response: MadeResponse, { writes }: RequestContext): MadeResponse {
-  return writes?.isReplayed === true ? markReplayed(response) : response;
+  return writes !== undefined && writes.replays > 0 ? markReplayed(response) : response;
 }
 
 /** Responses that are not cached. */

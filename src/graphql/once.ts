@@ -20,6 +20,7 @@ import { hash } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { digestOf, parseIdempotencyKey, toStoredKey } from '../http/idempotency.ts';
 import type { Account } from '../store/model.ts';
+import { isRepeated } from '../store/once.ts';
 import type { Once, Requests } from '../store/store.ts';
 import type { GraphqlRequest, OperationKey } from './documents/documents.ts';
 import { UploadedFile } from './schema/scalars.ts';
@@ -62,8 +63,8 @@ function printOf(requests: readonly Decoded[]): string {
 
 /** The writes of a request, operation by operation. */
 export class KeyedWrites {
-  /** True if one of them was done before. */
-  isReplayed = false;
+  /** How many of them were done before. */
+  replays = 0;
   readonly #requests: Requests;
   #operation: OperationKey | undefined;
   #fields = 0;
@@ -92,7 +93,7 @@ export class KeyedWrites {
   }
 
   /** Call it with what the store has returned for a write. */
-  note(result: object | boolean): void {
-    this.isReplayed ||= typeof result === 'object' && 'isRepeated' in result;
+  note(result: unknown): void {
+    if (isRepeated(result)) this.replays += 1;
   }
 }

@@ -4,6 +4,7 @@ import { markReplayed, readIdempotencyKey, toPrint, toStoredKey } from '../http/
 import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
+import { isRepeated } from '../store/once.ts';
 import type { Once, Requests } from '../store/store.ts';
 import type { HandlerDeps } from './deps.ts';
 
@@ -52,10 +53,6 @@ export function changeOnce(
 }
 
 /** The response to a write, by what the store has returned for it. */
-export function toWritten(
-  response: HttpResponse,
-  result: object | boolean | undefined,
-): HttpResponse {
-  const isRepeated = typeof result === 'object' && 'isRepeated' in result;
-  return isRepeated ? markReplayed(response) : response;
+export function toWritten(response: HttpResponse, result: unknown): HttpResponse {
+  return isRepeated(result) ? markReplayed(response) : response;
 }

@@ -17,6 +17,11 @@ export interface Repeated {
   readonly isRepeated: true;
 }
 
+/** Whether this is in place of the result of a write. */
+export function isRepeated(result: unknown): result is Repeated {
+  return typeof result === 'object' && result !== null && 'isRepeated' in result;
+}
+
 /**
  * Does `write` unless it was done before under the key. A result of false or undefined means that
  * nothing was stored: no key is kept then.

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { logIn } from '../support/login.ts';
 import { type LogRecord, startServer, type TestServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
@@ -87,4 +88,30 @@ test('each change by an account is a line, whatever LOG_REQUESTS says; others ar
     ],
   );
   assert.doesNotMatch(JSON.stringify(changes), new RegExp(token));
+});
+
+test('a write that is sent again under its key is one line', async (t) => {
+  const server = await startServer(t, { env: { LOG_REQUESTS: 'none' } });
+  const headers = {
+    'Content-Type': 'application/json',
+    Authorization: `Bearer ${await logIn(server)}`,
+    'Idempotency-Key': 'a',
+  };
+  const query = 'mutation { createPost(createPostInput: {title: "a", content: "b"}) }';
+  for (const [path, value] of [
+    ['/api/todos', { title: 'a' }],
+    ['/graphql', { query }],
+  ] as const) {
+    for (const replayed of [null, 'true', 'true']) {
+      const sent = { method: 'POST', headers, body: JSON.stringify(value) };
+      const response = await server.fetch(path, sent);
+      assert.equal(response.headers.get('Idempotency-Replayed'), replayed);
+    }
+    headers['Idempotency-Key'] += 'a';
+  }
+  const changes = server.logged.filter(({ event }) => event === 'change');
+  assert.deepEqual(
+    changes.map(({ action }) => action),
+    ['POST /api/todos', 'createPost'],
+  );
 });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { connectRaw, get } from '../support/raw-client.ts';
+import { connectRaw } from '../support/raw-client.ts';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.ts';
 import { readConfig } from '../../dist/config.js';
 import type { Log } from '../../dist/log.js';
 import { AppError } from '../../dist/errors.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
-import type { Handler } from '../../dist/http/message.js';
+import { emptyResponse, type Handler } from '../../dist/http/message.js';
 import { createMonitor, type MonitorDeps } from '../../dist/watch/monitor.js';
 import { type LogRecord, startServer, type TestServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -139,25 +139,38 @@ test('a response that took over a second is a warning', async (t) => {
   assert.deepEqual([line?.level, line?.['status']], ['warn', 200]);
 });
 
-test('a client that leaves before its response is logged as 499', async (t) => {
+async function leave(t: TestContext, method: string, respond: Handler) {
   const [opened, asked] = [gate(), gate()];
-  const slow = slowRoute(opened, asked);
-  const refusing: Handler = async (request) => {
-    await slow(request);
-    throw new AppError('too_many_requests', 'Too many.');
-  };
-  const server = await startLogged(t, 'all', { 'GET /slow': refusing });
+  const wait = slowRoute(opened, asked);
+  const handler: Handler = async (request) => (await wait(request), respond(request));
+  const server = await startLogged(t, 'all', { [`${method} /slow`]: handler });
   const client = await connectRaw(t, server.port);
-  client.send(get('/slow'));
+  client.send([`${method} /slow HTTP/1.1`, 'Host: a', 'Content-Length: 0']);
   await asked.opened;
   client.socket.resetAndDestroy(); // one that only ends its side is still answered
   await until('the end of all requests', () => server.active() <= 0);
   opened.open();
   const [line] = await requestsOf(server, 1);
+  return { line, logged: server.logged };
+}
+
+test('a client that leaves before its response is logged as 499', async (t) => {
+  const { line, logged } = await leave(t, 'GET', () => {
+    throw new AppError('too_many_requests', 'Too many.');
+  });
   assert.deepEqual([line?.['status'], line?.['bytes']], [499, 0]);
   assert.deepEqual([line?.['client'], line?.['code']], ['127.0.0.1', 'too_many_requests']);
   const refused = { level: 'warn', event: 'login refused', client: '127.0.0.1', count: 1 };
-  assert.deepEqual(server.logged[0], refused);
+  assert.deepEqual(logged[0], refused);
+});
+
+test('a change whose client has left is a line', async (t) => {
+  const { line, logged } = await leave(t, 'POST', (request) => {
+    request.account = 'ann';
+    return emptyResponse(201, ['Location', '/slow/7']);
+  });
+  const change = logged.find(({ event }) => event === 'change');
+  assert.deepEqual([line?.['status'], change?.['account'], change?.['id']], [499, 'ann', '7']);
 });
 
 test('what a condition makes of a response is what is logged', async (t) => {

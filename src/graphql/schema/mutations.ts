@@ -30,14 +30,17 @@ const all: Readonly<Record<string, Mutate>> = {
 export const mutations = Object.fromEntries(
   Object.entries(all).map(([action, mutate]): [string, Mutate] => [
     action,
-    (source, args, context, info) =>
-      andThen(mutate(source, args, context, info), (result) => {
-        const { account, deps, facts } = context;
+    (source, args, context, info) => {
+      const replays = context.writes?.replays;
+      return andThen(mutate(source, args, context, info), (result) => {
+        const { account, deps, facts, writes } = context;
+        if (account === undefined || writes?.replays !== replays) return result;
         const id = typeof result === 'string' ? result : (Object(result) as Partial<Post>).id;
         const { requestId } = facts;
-        if (account !== undefined) deps.log('info', 'change', { account, action, id, requestId });
+        deps.log('info', 'change', { account, action, id, requestId });
         return result;
-      }),
+      });
+    },
   ]),
 );
 
@@ -69,12 +72,12 @@ async function addComment(
 ): Promise<string> {
   const once = await beginWrite(context);
   const id = toId(postId);
-  if (id === undefined) throw noPost();
+  if (id === undefined) throw notFound('post');
   const { deps, records } = context;
   // As in REST (R7, R24): the post is looked up before blank content is refused.
   const isBlank = content.trim() === '';
   const added = await (isBlank ? records.posts.find(id) : deps.addComment(id, content, once));
-  if (added === undefined) throw noPost();
+  if (added === undefined) throw notFound('post');
   refuseBlank('content', content);
   context.writes?.note(added);
   return added.id;
@@ -109,7 +112,7 @@ async function updatePost(
   info: GraphQLResolveInfo,
 ): Promise<Post> {
   context.chargeObject(info);
-  const postId = await changeOnce(context, id, async (options) => {
+  const postId = await changeOnce(context, { noun: 'post', id }, async (options) => {
     const post = await findOwn(context, id);
     const { title, content, status } = changes;
     for (const [member, value] of Object.entries(changes)) refuseBlank(member, value ?? '');
@@ -117,7 +120,7 @@ async function updatePost(
     return context.deps.store.posts.update(post.id, change, options);
   });
   const changed = await context.records.posts.find(postId);
-  if (changed === undefined) throw noPost();
+  if (changed === undefined) throw notFound('post');
   return context.chargeTexts(changed, info);
 }
 
@@ -126,11 +129,9 @@ async function deletePost(
   { id }: { readonly id: string },
   context: RequestContext,
 ): Promise<string> {
-  return changeOnce(context, id, async (options) => {
+  return changeOnce(context, { noun: 'post', id }, async (options) => {
     const post = await findOwn(context, id);
-    const removed = await context.deps.store.posts.remove(post.id, options);
-    if (removed === false) throw noPost();
-    return removed;
+    return context.deps.store.posts.remove(post.id, options);
   });
 }
 
@@ -139,32 +140,31 @@ async function deleteComment(
   { id }: { readonly id: string },
   context: RequestContext,
 ): Promise<string> {
-  return changeOnce(context, id, async (options) => {
+  return changeOnce(context, { noun: 'comment', id }, async (options) => {
     const { comments, posts } = context.records;
     const commentId = toId(id);
     const comment = commentId && (await comments.find(commentId));
-    if (!comment) throw noComment();
+    if (!comment) return false;
     const post = await posts.find(comment.postId);
     checkOwner(context.reader, post?.authorId ?? null);
-    const removed = await context.deps.store.comments.remove(comment.id, options);
-    if (removed === false) throw noComment();
-    return removed;
+    return context.deps.store.comments.remove(comment.id, options);
   });
 }
 
 /**
  * Begins a write, and does the change unless it was done before (R40): then nothing is looked at.
- * Returns the canonical id.
+ * Returns the canonical id. Of the change false means that there is no such record.
  */
 async function changeOnce(
   context: RequestContext,
-  id: string,
+  { noun, id }: { readonly noun: string; readonly id: string },
   change: (options: Pick<ChangeOptions<object>, 'once' | 'askedAt'>) => Promise<Changed>,
 ): Promise<string> {
   const askedAt = performance.now();
   const once = await beginWrite(context);
   const repeated = once && (await context.deps.store.requests.find(once));
   const changed = repeated ?? (await change({ once, askedAt }));
+  if (changed === false) throw notFound(noun);
   context.writes?.note(changed);
   return toId(id) ?? id;
 }
@@ -173,7 +173,7 @@ async function changeOnce(
 async function findOwn(context: RequestContext, postId: string): Promise<Post> {
   const id = toId(postId);
   const post = id && (await context.records.posts.find(id));
-  if (!post) throw noPost();
+  if (!post) throw notFound('post');
   checkOwner(context.reader, post.authorId);
   return post;
 }
@@ -209,10 +209,6 @@ function refuseBlank(member: string, text: string): void {
   if (text.trim() === '') throw new AppError('invalid_body', `The ${member} must not be blank.`);
 }
 
-function noPost(): AppError {
-  return new AppError('not_found', 'There is no post with this id.');
-}
-
-function noComment(): AppError {
-  return new AppError('not_found', 'There is no comment with this id.');
+function notFound(noun: string): AppError {
+  return new AppError('not_found', `There is no ${noun} with this id.`);
 }

@@ -27,6 +27,8 @@ export interface Sent {
 /** A finished request. Its status is 499 if the client left before its response. */
 export interface Finished extends Sent {
   readonly request: Observed;
+  /** Of the response that was made, whether or not the client has left before it. */
+  readonly made: number;
   /** From the start of the request until its response began. */
   readonly waitedMilliseconds: number;
   /** Until the response was written, or its stream ended. */
@@ -47,7 +49,7 @@ export const clientLeftStatus = 499;
 /** For what the listener does not handle: handshakes, and bytes that are not a request. */
 export function observeAtOnce(request: Observed, sent: Sent, observer: Observer): void {
   observer.begin(request);
-  observer.end({ request, ...sent, waitedMilliseconds: 0, milliseconds: 0 });
+  observer.end({ request, ...sent, made: sent.status, waitedMilliseconds: 0, milliseconds: 0 });
 }
 
 /** The same values for a message without an `HttpRequest`. */

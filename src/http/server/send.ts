@@ -69,6 +69,7 @@ export function createSend(context: SendContext): Send {
       observer.end({
         request,
         status,
+        made: sent.status,
         headers,
         bytes: sentBytes,
         error,

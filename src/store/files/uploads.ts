@@ -25,6 +25,7 @@ import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { OwnedBuffers } from '../../owned-buffers.ts';
 import { flushFolder } from '../flush.ts';
+import { isRepeated } from '../once.ts';
 import type {
   CommitOptions,
   FileIndex,
@@ -150,7 +151,7 @@ export class Uploads {
         for (const { temporaryName } of files) uncommitted.delete(temporaryName);
         try {
           const replaced = await index.commit(files, options);
-          if ('isRepeated' in replaced) return (drop(), replaced);
+          if (isRepeated(replaced)) return (drop(), replaced);
           await this.#retire(replaced);
           return undefined;
         } catch (error) {

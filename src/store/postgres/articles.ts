@@ -26,6 +26,7 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import { createSerial, type Serial } from '../../serial.ts';
 import { withId } from '../shared.ts';
 import type { Article, ArticleDraft } from '../model.ts';
+import { isRepeated } from '../once.ts';
 import { withKey } from './requests.ts';
 import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';
@@ -77,12 +78,12 @@ export function createArticles(deps: Deps): Articles {
       const read: Read = (askedAt) => pool.readCells(text, askedAt);
       const changeEach: Change = (articles) => run(() => articles.map(change));
       const changed = await changeOne(id, { read, change: changeEach, once });
-      return 'isRepeated' in changed ? changed : changed[0];
+      return isRepeated(changed) ? changed : changed[0];
     },
     async changeAll(change, once) {
       const changeEvery: Change = (articles) => run(() => change(articles));
       const changed = await changeAll('all', { read: readAll, change: changeEvery, once });
-      return 'isRepeated' in changed ? changed : undefined;
+      return isRepeated(changed) ? changed : undefined;
     },
   };
 }
