@@ -90,7 +90,7 @@ export function createArticleHandlers(deps: ArticleDeps) {
         return changeOnce(request, deps, (once) =>
           andThen(articles.change(id, change, once), (saved) => {
             if (saved !== undefined) return toWritten(noContent, saved);
-            // What is no patch is 400 also where there is no article.
+            // What is no patch is refused with 400 also where there is no article.
             return andThen(run(parsePatch), () => getFound<never>(undefined, route.noun));
           }),
         );

@@ -140,7 +140,7 @@ async function orUndefined<T>(read: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** R4: a malformed id is a 404. */
+/** R4: a malformed id is answered with 404. */
 export function getId<I>(
   request: HttpRequest,
   { toId, noun }: Pick<RecordRoute<I, never>, 'toId' | 'noun'>,
