@@ -71,7 +71,8 @@ export class HttpServer {
       connections.set(socket, connection);
       // Node keeps the address once it was asked for: the log needs it after the client has left.
       const { remoteAddress = '' } = socket;
-      readLater(socket, arrivals.delay(remoteAddress));
+      const delay = arrivals.delay(remoteAddress);
+      if (delay > 0) arrivals.readLater(socket, delay);
       // Node removes its own listener at an upgrade; without one a reset would end the process.
       socket.on('error', ignoreReset);
       socket.once('close', () => {
@@ -181,14 +182,6 @@ function createNodeServer(config: HttpServerDeps['config']): Server {
   // A client may half-close the connection after its request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   return server;
-}
-
-/** What arrives meanwhile stays in the buffers of the operating system. */
-function readLater(socket: Socket, milliseconds: number): void {
-  if (milliseconds === 0) return;
-  // Node begins to read in a tick of its own.
-  queueMicrotask(() => socket.pause());
-  setTimeout(() => socket.resume(), milliseconds).unref();
 }
 
 /** Node destroys a socket after an error. */
