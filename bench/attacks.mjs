@@ -2,7 +2,8 @@
  * `npm run bench:attacks`: how long others wait beside attacks of one shape each, by anonymous
  * clients, with the default settings. For each shape a server, an attacker, two clients that ask
  * for /hello, and a bare `node:http` server, which the second of them asks at the same moment: what
- * that takes is the machine's share. Then what honest clients were refused, where the attack aims at
+ * that takes is the machine's share. `own`: without the time for which the machine let the server
+ * wait for a processor. Then what honest clients were refused, where the attack aims at
  * them, and the most memory beside what the server says that it takes at most.
  *
  * Options: --shapes all (or names: T1-escaped,T4-batch), --store memory (sqlite, postgres), --heap 0
@@ -48,6 +49,8 @@ async function main() {
   const head = [
     'shape',
     ...delays,
+    'own p99',
+    'own max',
     ...delays.map((name) => `bare ${name}`),
     'honest requests',
     'refused',
@@ -86,12 +89,20 @@ function bareFile() {
 /** The cells of its row. */
 async function measure(name, { store, bare }) {
   console.error(name);
-  const { beside } = shapes[name];
   /** @type {(() => Promise<void>)[]} */
   const ends = [];
-  const { program, service, memoryMaxMiB } = await startService(name, store, ends);
+  try {
+    const { service, memoryMaxMiB } = await startService(name, store, ends);
+    return [...(await attack(name, { service, bare })), memoryMaxMiB];
+  } finally {
+    for (const end of ends) await end();
+  }
+}
+
+async function attack(name, { service, bare }) {
+  const { beside } = shapes[name];
   const target = await fill(service.url, shapes[name]);
-  let own;
+  let took;
   let bareTook;
   let served;
   const run = async () => {
@@ -99,18 +110,18 @@ async function measure(name, { store, bare }) {
     const over = AbortSignal.timeout(options.seconds * 1000);
     if (beside === undefined) await new Promise((end) => over.addEventListener('abort', end));
     else served = await besides[beside]({ port: service.port, post: target.honest, over });
-    attacker.kill('SIGKILL');
+    attacker.stdin.end();
   };
   const top = await topMemory(service, async () => {
     bareTook = await probe(bare, async () => {
-      own = await probe(service, run);
+      took = await probe(service, run);
     });
   });
-  if (program.child.exitCode !== null) throw new Error(`${name}: ${program.errors()}`);
-  for (const end of ends) await end();
+  if (service.child.exitCode !== null) throw new Error(`${name}: the server has ended`);
   const honest = served ? [served.asked, served.refused, served.longest] : ['', '', ''];
-  const waits = [own, bareTook].flatMap(({ p50, p99, max }) => [p50, p99, max]);
-  return [...waits, ...honest, top, memoryMaxMiB];
+  const toWaits = ({ p50, p99, max }) => [p50, p99, max];
+  const mine = [...toWaits(took), took.own.p99, took.own.max];
+  return [...mine, ...toWaits(bareTook), ...honest, top];
 }
 
 async function startService(name, store, ends) {
@@ -131,13 +142,13 @@ async function startService(name, store, ends) {
   );
   const { line, ...place } = await program.listening();
   const { memoryMaxMiB } = JSON.parse(line);
-  return { program, memoryMaxMiB, service: { ...place, child: program.child } };
+  return { memoryMaxMiB, service: { ...place, child: program.child } };
 }
 
 function startAttacker(shape, target) {
   const argument = JSON.stringify({ shape, connections: options.connections, target });
   const args = [join(import.meta.dirname, 'attacker.mjs'), argument];
-  return spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  return spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'inherit'] });
 }
 
 /**

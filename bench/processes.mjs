@@ -102,7 +102,11 @@ export async function load(server, file, { seconds, connections }) {
 
 /** How long another client waits while `run` is under way: see probe.mjs. */
 export async function probe(server, run) {
-  const args = [join(import.meta.dirname, 'probe.mjs'), String(server.port)];
+  const args = [
+    join(import.meta.dirname, 'probe.mjs'),
+    String(server.port),
+    String(server.child.pid),
+  ];
   const prober = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const printed = output(prober);
   await run();
