@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
-import { bare, sectionOf, tableOf } from './support/markdown.ts';
+import { bare, blocksOf, sectionOf, tableOf } from './support/markdown.ts';
+import { layers, rooms } from './support/rooms.ts';
 import {
   findCycle,
   functionsOf,
@@ -13,58 +14,6 @@ import {
   toSourceFile,
   type SourceFile,
 } from './support/source.ts';
-
-interface Room {
-  /** Rooms, or single files of them, that it may import from. */
-  readonly uses: readonly string[];
-  /** Rooms of which it may know types, and nothing at run time. */
-  readonly types?: readonly string[];
-}
-
-const ground = 'maybe-promise owned-buffers bounded-map serial scheduler errors memory-pool'.split(
-  ' ',
-);
-
-/** From the bottom to the top: a room knows only rooms above it in this list. */
-const rooms: Readonly<Record<string, Room>> = {
-  ...Object.fromEntries(ground.map((file) => [file, { uses: [] }])),
-  scheduler: { uses: [], types: ['maybe-promise'] },
-  serial: { uses: [], types: ['maybe-promise'] },
-  'memory-pool': { uses: ['errors'] },
-  log: { uses: [] },
-  settings: { uses: [] },
-  config: { uses: ['settings', 'errors'] },
-  'memory-plan': { uses: ['settings', 'config', 'memory-pool'] },
-  router: { uses: ground },
-  http: { uses: ground, types: ['config', 'log', 'router'] },
-  store: { uses: ground, types: ['config', 'log'] },
-  domain: {
-    uses: [...ground, 'http/json.ts', 'http/json-escaped-names.ts', 'store/once.ts'],
-    types: ['store', 'config', 'log'],
-  },
-  records: { uses: [...ground, 'http', 'domain'], types: ['store'] },
-  watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
-  auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },
-  graphql: {
-    uses: [...ground, 'config', 'http', 'records', 'domain', 'auth', 'store/once.ts'],
-    types: ['store', 'log', 'watch'],
-  },
-  handlers: {
-    uses: [...ground, 'http', 'records', 'domain', 'auth', 'graphql', 'store/once.ts'],
-    types: ['store', 'config', 'log', 'router'],
-  },
-  app: {
-    uses: [...ground, ...'http router store records domain auth graphql handlers watch'.split(' ')],
-    types: ['config', 'log'],
-  },
-  // Beside the app: what the program does instead of serving.
-  commands: {
-    uses: ['errors', 'config', 'store', 'domain', 'auth', 'graphql/documents/trusted-documents.ts'],
-  },
-  server: {
-    uses: [...ground, 'http', 'config', 'settings', 'memory-plan', 'log', 'app', 'commands'],
-  },
-};
 
 /** The one place (a file, or a folder and all in it) that knows an npm package. */
 const ownerOf: Readonly<Record<string, readonly string[]>> = {
@@ -143,6 +92,16 @@ describe('the rooms', () => {
     );
   });
 
+  it('are drawn in the layers of the plan', () => {
+    const page = readFileSync(join(projectFolder, 'docs/architecture.md'), 'utf8');
+    const [picture] = blocksOf(sectionOf(page, '## The rooms'));
+    const drawn = picture?.text
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/)[0]);
+    assert.deepEqual(drawn, layers.map((names) => names.join(' · ')).toReversed());
+  });
+
   it('are planned in one direction', () => {
     const order = Object.keys(rooms);
     for (const [name, { uses, types = [] }] of Object.entries(rooms)) {
@@ -151,13 +110,6 @@ describe('the rooms', () => {
         assert.ok(order.indexOf(room) < order.indexOf(name), `${name} would import ${other}`);
       }
     }
-  });
-
-  it('stand in this order on the map, from the top to the bottom', () => {
-    const map = readFileSync(join(projectFolder, 'src', 'README.md'), 'utf8');
-    const listed = tableOf(sectionOf(map, '## The rooms')).map(([room = '']) => bare(room));
-    const names = listed.map((room) => room.replace(/\/$|\.ts$/, ''));
-    assert.deepEqual(names, Object.keys(rooms).toReversed());
   });
 
   it('hold no cycle of files', () => {

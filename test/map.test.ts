@@ -1,9 +1,10 @@
-/** Holds the map of the source (src/README.md) to the sources. */
+/** Holds the map of the source (src/README.md) and its pictures (docs/architecture.md) to the sources. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { settings } from '../dist/config.js';
 import { sectionOf, tableOf } from './support/markdown.ts';
 import { projectFolder, readSources } from './support/source.ts';
 
@@ -18,6 +19,38 @@ test('the map names only files that exist', () => {
     named.filter((path) => !path.startsWith('test/') && !isKnown(path)),
     [],
   );
+});
+
+const pictures = readFileSync(join(projectFolder, 'docs/architecture.md'), 'utf8');
+
+test('the pictures name only files and folders, settings and tables that exist', () => {
+  const rooms = new Set(sources.filter(({ path }) => path.includes('/')).map(({ room }) => room));
+  const named = Array.from(
+    pictures.matchAll(/(?<![\w/.-])([a-z]+)\/[\w/-]*\w/g),
+    ([path]) => path,
+  ).filter((path) => rooms.has(path.replace(/\/.*/, '')));
+  assert.ok(named.length > 20, `${named.length}`);
+  const isKnown = (path: string): boolean =>
+    sources.some((file) => file.path === `${path}.ts` || file.path.startsWith(`${path}/`));
+  assert.deepEqual(
+    named.filter((path) => !isKnown(path)),
+    [],
+  );
+
+  const names = new Set<string>(Object.values(settings).map(({ name }) => name));
+  const inCapitals = Array.from(pictures.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g), ([name]) => name);
+  assert.deepEqual(
+    inCapitals.filter((name) => !names.has(name)),
+    [],
+  );
+
+  const created = sources
+    .filter(({ path }) => path.startsWith('store/'))
+    .flatMap(({ code }) => [...code.matchAll(/CREATE TABLE (?:inkwell\.)?(\w+)/g)])
+    .map(([, name = '']) => name);
+  assert.ok(created.length > 15, `${created.length}`);
+  const isMissing = (name: string): boolean => !pictures.includes(`\`${name}\``);
+  assert.deepEqual(created.filter(isMissing), []);
 });
 
 test('the rings have about as many lines as the map says', () => {
