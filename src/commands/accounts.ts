@@ -137,7 +137,7 @@ async function askPassword(username: string, { input, errors }: CommandContext):
   return password;
 }
 
-/** Limit for the input: the line editor gathers a line without one. */
+/** Limit for the input: the line editor buffers a line of any length. */
 const inputBytesMax = 16_384;
 
 /**

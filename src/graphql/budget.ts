@@ -142,7 +142,7 @@ export class Budget {
     return Math.max(0, Math.floor(this.limits.objects * shareOf(info)) - this.#held.objects);
   }
 
-  /** Counts what was read, or looked at, for a list that is dropped. */
+  /** Counts what was read, or only counted, for a list that is dropped. */
   countDropped(objects: number, bytes = 0): void {
     const { limits } = this;
     this.#droppedResults += Math.max(objects / limits.objects, bytes / limits.bytes);

@@ -36,7 +36,7 @@ export interface OnceDeps {
 }
 
 /**
- * Responds with 204 if the change was done before: its conditions and its record are looked at only
+ * Responds with 204 if the change was done before: its conditions and its record are checked only
  * the first time. So a conditional request whose response was lost can be sent again.
  */
 export function changeOnce(

@@ -10,7 +10,7 @@
  * it is not, but never the other way round; and nothing grows with the data.
  *
  *     comment c of post p is added: comments, comments/c and comments/p are counted
- *     GET /posts/p/comments has noted posts/p and comments/p: it is made anew
+ *     GET /posts/p/comments has noted posts/p and comments/p: it is made again
  *     GET /posts/q/comments has noted posts/q and comments/q: it is current
  */
 

@@ -69,11 +69,11 @@ export function createMemoryRequests(
       const repeated = find(once);
       if (repeated !== undefined) return repeated;
       forget(once.key);
-      let looked = 0;
+      let checked = 0;
       for (const [key, { endsAt }] of kept) {
-        if (looked === forgottenAtOnce || (endsAt > now() && kept.size < requestsMax)) break;
+        if (checked === forgottenAtOnce || (endsAt > now() && kept.size < requestsMax)) break;
         forget(key);
-        looked += 1;
+        checked += 1;
       }
       // Before the write, which is refused if there is no space for its key.
       takeSpace();

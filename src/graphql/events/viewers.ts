@@ -11,7 +11,7 @@ import type { Ending, Subscriber } from './subscriber.ts';
 
 const intervalMilliseconds = 15_000;
 /** Accounts that are looked up in one iteration of the event loop. */
-const lookedUpAtOnce = 64;
+const accountsAtOnce = 64;
 
 const message = 'The account was removed, or its password was changed.';
 const revoked: Ending = { kind: 'revoked', errors: [toPlainError('UNAUTHENTICATED', message)] };
@@ -25,7 +25,7 @@ export function createViewers(isCurrent: Access['isCurrent']) {
   const checkAll = async (): Promise<void> => {
     const all = Array.from(viewers);
     while (all.length > 0) {
-      await Promise.all(all.splice(-lookedUpAtOnce).map(check));
+      await Promise.all(all.splice(-accountsAtOnce).map(check));
       await nextIteration();
     }
   };

@@ -152,7 +152,7 @@ async function deleteComment(
 }
 
 /**
- * Begins a write, and does the change unless it was done before (R40): then nothing is looked at.
+ * Begins a write, and does the change unless it was done before (R40): then nothing is checked.
  * Returns the canonical id. Of the change false means that there is no such record.
  */
 async function changeOnce(

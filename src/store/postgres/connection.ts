@@ -39,7 +39,7 @@ export type Server = Awaited<ReturnType<typeof createServer>>;
 export type Connection = Awaited<ReturnType<Server['connect']>>;
 
 interface ConnectOptions {
-  /** Time limit of a statement at the server; the answer may take a second more. */
+  /** Time limit of a statement at the server; its response may take a second more. */
   readonly statementSeconds: number;
   /**
    * Asked before the connection of a late statement is closed, with the process of the server, if

@@ -11,7 +11,7 @@
  *    most every 90 ms, again at once if there is more to read, and after 5 ms at a gap.
  * 5. Without a notification it polls once a second; if it cannot receive any, ten times a second.
  * 6. A new timeline means that another server has taken over. It may lack the last comments and
- *    give their numbers again: the order begins anew after the last comment that still exists.
+ *    give their numbers again: the order begins again after the last comment that still exists.
  *
  *     node A                          PostgreSQL                         node B, cursor 7
  *     POST → insert ────────────────→ comments: 8

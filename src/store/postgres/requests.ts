@@ -42,7 +42,7 @@ export type PostgresRequests = ReturnType<typeof createRequests>;
 
 const isKept = `made > now() - interval '1 day'`;
 const attemptsMax = 2;
-/** After so many writes under keys, so many of the oldest keys are looked at. */
+/** After so many writes under keys, so many of the oldest keys are checked. */
 const sweepWrites = 100;
 const sweptMax = 200;
 

@@ -29,7 +29,7 @@ import type { Pool } from './pool.ts';
 
 /**
  * In recovery the running transactions are not named, so that two states can look alike: a standby
- * gets a new answer each time. A standby that takes over, and a server that has lost asynchronous
+ * gets another text each time. A standby that takes over, and a server that has lost asynchronous
  * commits in a crash, use the numbers of lost transactions again: the former started later, the
  * latter has made a checkpoint since.
  */

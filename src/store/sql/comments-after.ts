@@ -23,7 +23,7 @@ export function createReadAfter(sql: Sql) {
       `SELECT ${selected}, ${place} AS place FROM ${from(false, values)}`;
     const list = { table: 'comments', order: 'ASC', owner, isAfterId: false } as const;
     return sql.createPages({ ...list, toText, members: undefined }, ({ rows, isCut }, start) => ({
-      placed: (rows as readonly Cells[]).map((cells) => {
+      comments: (rows as readonly Cells[]).map((cells) => {
         if (start.owner !== undefined) cells[ownerAt] = start.owner;
         return { at: Number(cells[placeAt]), comment: toRecord.comments(cells) };
       }),
@@ -36,11 +36,11 @@ export function createReadAfter(sql: Sql) {
     { postId, limit }: Omit<AfterRange, 'onCut'>,
   ): MaybePromise<PlacedPage> => {
     const page = (postId === undefined ? ofAll : ofPost)({ owner: postId, after, limit });
-    return andThen(page, ({ placed, isLast }) => {
-      const found = placed
+    return andThen(page, ({ comments, isLast }) => {
+      const found = comments
         .filter(({ at }) => at <= upTo)
         .map(({ at, comment }) => ({ comment, place: { at, ...(timeline && { timeline }) } }));
-      return { found, isLast: isLast || found.length < placed.length };
+      return { found, isLast: isLast || found.length < comments.length };
     });
   };
 }
