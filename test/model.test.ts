@@ -1,6 +1,7 @@
 /**
- * Random histories through every endpoint, beside a model of what the service should hold. After each
- * step both endpoints are asked for everything, so that none shows what another has changed too late.
+ * Random histories through every endpoint, beside a model of what the service should hold. Writes
+ * are sent without a key, under keys, and again because their answer is lost. After each step both
+ * endpoints are asked for everything, so that none shows what another has changed too late.
  *
  *     MODEL_RUNS=1000 MODEL_SEED=7 node --test dist-test/model.test.js
  */
@@ -8,8 +9,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { codes, post as askGraphql } from './support/graphql-http.ts';
+import { post as askGraphql } from './support/graphql-http.ts';
 import { rounds } from './support/long.ts';
+import {
+  create,
+  createDeliveries,
+  deliveries,
+  expectStatus,
+  mutate,
+  sendPatch,
+} from './support/model-client.ts';
 import { startServer, type TestServer } from './support/server.ts';
 import { type StorePlace, stores } from './support/stores.ts';
 import { anyCharacter } from './support/texts.ts';
@@ -29,7 +38,7 @@ interface ModelPost {
 
 /** The service, and what it should hold. */
 interface World {
-  readonly server: TestServer;
+  server: TestServer;
   /** Oldest first. */
   posts: ModelPost[];
   /** Comments that went with their posts. */
@@ -171,10 +180,10 @@ const refused = step(which, async (place, { server, posts }) => {
 // Posts and comments come up more often than what changes them.
 const written = fc.oneof(post, comment);
 const others = [change, remove, todo, save, patch, patchAll, merge, refused];
-const history = fc.array(fc.oneof({ arbitrary: written, weight: 6 }, ...others), {
-  minLength: 5,
-  maxLength: 25,
-});
+const history = fc.array(
+  fc.tuple(fc.constantFrom(...deliveries), fc.oneof({ arbitrary: written, weight: 6 }, ...others)),
+  { minLength: 5, maxLength: 25 },
+);
 
 for (const { name, skip, newUrl } of stores) {
   const histories = name === 'in memory' ? numRuns : Math.ceil(numRuns / 3);
@@ -198,9 +207,12 @@ async function check(histories: number, newUrl: StorePlace['newUrl']): Promise<v
       const articles = await json(server, '/api/articles');
       const todos = without(await json(server, '/api/todos'), 'id');
       const byId = new Map(articles.map((each) => [Number(each['id']), each]));
-      const world = { server, posts: [], gone: [], todos, articles: byId, counter: 0 };
-      for (const { take } of steps) {
+      const world: World = { server, posts: [], gone: [], todos, articles: byId, counter: 0 };
+      const deliver = createDeliveries(server);
+      for (const [delivery, { take }] of steps) {
+        world.server = deliver(delivery);
         await take(world);
+        world.server = server;
         await compare(world);
       }
     } finally {
@@ -264,37 +276,4 @@ function choose<T>(items: readonly T[], number: number): T | undefined {
 
 async function json(server: TestServer, path: string): Promise<Document[]> {
   return (await (await expectStatus(server.fetch(path), 200)).json()) as Document[];
-}
-
-type Created = readonly [status: number, id: string];
-
-async function create(server: TestServer, path: string, body: object): Promise<Created> {
-  const response = await server.send('POST', path, body);
-  await response.arrayBuffer();
-  return [response.status, response.headers.get('location')?.split('/').at(-1) ?? ''];
-}
-
-/** The same by GraphQL, with the status that REST would have. */
-async function mutate(server: TestServer, field: string, input: object): Promise<Created> {
-  const type = field.startsWith('addComment') ? 'CommentInput' : 'CreatePostInput';
-  const query = `mutation ($input: ${type}!) { id: ${field} }`;
-  const { body } = await askGraphql(server, { query, variables: { input } });
-  const [code] = codes(body);
-  const id = String((body as { data: { id: string } | null }).data?.id);
-  return [code === undefined ? 201 : code === 'NOT_FOUND' ? 404 : 500, id];
-}
-
-/** A list of operations, or a merge patch. */
-function sendPatch(server: TestServer, path: string, body: object): Promise<Response> {
-  const type = Array.isArray(body) ? 'json-patch' : 'merge-patch';
-  const headers = { 'Content-Type': `application/${type}+json` };
-  return server.fetch(path, { method: 'PATCH', headers, body: JSON.stringify(body) });
-}
-
-async function expectStatus(pending: Promise<Response>, status: number): Promise<Response> {
-  const response = await pending;
-  assert.equal(response.status, status);
-  // A response that nobody reads keeps its connection.
-  if (status !== 200) await response.arrayBuffer();
-  return response;
 }
