@@ -7,19 +7,23 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../errors.ts';
 import { createRunIndex, type DurableFileIndex } from '../file-index.ts';
 import { allow, flushFolder } from '../flush.ts';
-import { createMemoryRequests } from '../memory-requests.ts';
+import { createMemoryRequests, type MemoryRequests } from '../memory-requests.ts';
 import type { Store } from '../store.ts';
 import { isDayOld, isUpload } from './disk.ts';
 import { Uploads, type UploadsOptions } from './uploads.ts';
 
-export interface OpenUploadsOptions extends Omit<UploadsOptions, 'folder' | 'index' | 'isDurable'> {
+type GivenOptions = Omit<UploadsOptions, 'folder' | 'index' | 'isDurable' | 'requests'>;
+
+export interface OpenUploadsOptions extends GivenOptions {
+  /** Of the store of records. */
+  readonly requests: UploadsOptions['requests'] | MemoryRequests;
   /** The folder from UPLOAD_DIR; if empty, the system's temporary folder. */
   readonly directory: string;
   /** Present for a durable store of records. */
   readonly openIndex: Store['openFileIndex'];
 }
 
-/** Uploads and removals of a run whose keys are kept; each takes 300 bytes. */
+/** Uploads and removals of a run beside a database whose keys are kept; each takes 300 bytes. */
 const requestsMax = 10_000;
 const durableName = 'inkwell-files';
 const runName = 'inkwell-run-';
@@ -35,7 +39,9 @@ export async function openUploads(options: OpenUploadsOptions): Promise<Uploads>
   const limits = { filesMax, bytesMax };
   await removeOldFolders(directory);
   if (options.directory === '' || openIndex === undefined) {
-    const ofRun = createMemoryRequests(undefined, undefined, requestsMax);
+    // Records in memory and files of the run share their keys.
+    const ofRun =
+      'run' in requests ? requests : createMemoryRequests(undefined, undefined, requestsMax);
     const index = createRunIndex(limits, ofRun.run);
     const folder = await mkdtemp(join(directory, runName)).catch(toStartError(directory));
     return new Uploads({ ...options, folder, index, requests: ofRun, isDurable: false });
