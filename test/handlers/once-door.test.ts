@@ -40,7 +40,8 @@ async function start(context: Ending, env: Readonly<Record<string, string>>) {
 
 /** What was answered: the code of REST, or the message of GraphQL. */
 async function refusalOf(response: Response): Promise<unknown> {
-  if (!response.url.endsWith('/graphql')) return `${response.status} ${await codeOf(response)}`;
+  if (!response.url.endsWith('/graphql'))
+    return `${response.status} ${String(await codeOf(response))}`;
   const { errors } = (await response.json()) as {
     readonly errors?: readonly { readonly message: string }[];
   };
