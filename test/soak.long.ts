@@ -2,7 +2,7 @@
  * Every attack at once, on small heaps with the default limits: the process stays below the memory
  * that its first line names, and serves others meanwhile and afterwards.
  *
- *     SOAK_SECONDS=120 SOAK_HEAP=512 node --test dist-test/soak.long.js
+ *     SOAK_SECONDS=120 SOAK_HEAP=512 SOAK_STORE=postgres node --test dist-test/soak.long.js
  */
 
 import assert from 'node:assert/strict';
@@ -16,10 +16,13 @@ import { startHonest } from './support/honest.ts';
 import { assertServed, describeGap, startProber } from './support/prober.ts';
 import { type Program, runProgram } from './support/program.ts';
 import { supportUrl } from './support/small-heap.ts';
+import { inMemory, inSqliteFile, onPostgres } from './support/stores.ts';
 import { documents, longTitle } from './support/turn-attacks.ts';
 
 const seconds = Number(process.env['SOAK_SECONDS'] ?? 120);
 const heaps = (process.env['SOAK_HEAP'] ?? '256,512').split(',');
+const places = { memory: inMemory, sqlite: inSqliteFile, postgres: onPostgres };
+const place = places[(process.env['SOAK_STORE'] ?? 'memory') as keyof typeof places];
 
 /** The part of what honest clients ask for that may be refused while all others attack. */
 const refusedShareMax: Readonly<Record<string, number>> = {
@@ -101,7 +104,8 @@ for (const heap of heaps) {
 
   test(`all attacks on memory for ${seconds} s take no more than was said, with a heap of ${heap} MiB`, async (t) => {
     if (process.platform !== 'linux') return t.skip('only Linux tells what a process took at most');
-    const program = await runProgram(t, { flags });
+    const env = { STORE_URL: await place.newUrl(t) };
+    const program = await runProgram(t, { flags, env });
     const { line, port, url } = await program.listening();
     const end = attack(t, { kind: 'memory', port, posts: await fillMemory(url) });
     let served = 0;
@@ -123,7 +127,8 @@ for (const heap of heaps) {
   test(`all attacks on the turns of others for ${seconds} s, with a heap of ${heap} MiB: honest clients are served`, async (t) => {
     if (process.platform !== 'linux') return t.skip('only Linux tells what a process took at most');
     // Clients have addresses of their own.
-    const program = await runProgram(t, { flags, env: { TRUSTED_PROXIES: '127.0.0.1' } });
+    const env = { STORE_URL: await place.newUrl(t), TRUSTED_PROXIES: '127.0.0.1' };
+    const program = await runProgram(t, { flags, env });
     const { line, port, url } = await program.listening();
     const posts = await fillTurns(url);
     const honest = await startHonest(port, await sendPost(url, 'honest', 'c'));

@@ -19,7 +19,7 @@ export interface StorePlace {
   newUrl(context: Context): Promise<string>;
 }
 
-const inMemory: StorePlace = {
+export const inMemory: StorePlace = {
   name: 'in memory',
   skip: false,
   newUrl: () => Promise.resolve('memory:'),
