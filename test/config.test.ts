@@ -82,15 +82,17 @@ const bounds: Readonly<Record<string, readonly [number, number?]>> = {
   GRAPHQL_OBJECTS_MAX: [100],
 };
 
-test('numbers are whole and within their bounds, times within what a timer can hold', () => {
+test('numbers are whole and within their bounds, times within what a timer can hold', async (t) => {
   const numbers = all.filter(({ name }) => /whole number/.test(faultsOf({ [name]: 'x' })));
   assert.deepEqual(numbers.map(({ name }) => name).toSorted(), Object.keys(bounds).toSorted());
   for (const [name, [min, max = Number.MAX_SAFE_INTEGER]] of Object.entries(bounds)) {
-    for (const value of [min, max]) assert.equal(faultsOf({ [name]: `${value}` }), '', name);
-    for (const value of [min - 1, max + 1]) {
-      const fault = `${name} must be a whole number from ${min} to ${max}.`;
-      assert.equal(faultsOf({ [name]: `${value}` }), fault);
-    }
+    await t.test(name, async () => {
+      for (const value of [min, max]) assert.equal(faultsOf({ [name]: `${value}` }), '', name);
+      for (const value of [min - 1, max + 1]) {
+        const fault = `${name} must be a whole number from ${min} to ${max}.`;
+        assert.equal(faultsOf({ [name]: `${value}` }), fault);
+      }
+    });
   }
   assert.equal(faultsOf({ PORT: '00080' }), '');
   for (const port of ['+1', '1.0', '1e3', '0x10', ' 1', '1 ', 'NaN', '١']) {
@@ -98,7 +100,7 @@ test('numbers are whole and within their bounds, times within what a timer can h
   }
 });
 
-test('flags, words, origins and base URLs are read or refused', () => {
+test('flags, words, origins and base URLs are read or refused', async (t) => {
   assert.equal(readConfig({ DEMO_DATA: 'false' }).demoData, false);
   assert.equal(readConfig({ DEMO_DATA: '1' }).demoData, true);
   assert.equal(readConfig({ REQUIRE_AUTH: 'writes' }).requireAuth, 'writes');
@@ -108,7 +110,9 @@ test('flags, words, origins and base URLs are read or refused', () => {
     ['http://例え.jp', 'http://xn--r8jz45g.jp'],
     ['HTTPS://Blog.Example:443', 'https://blog.example'],
   ] as const) {
-    assert.equal(readConfig({ PUBLIC_URL: given }).publicUrl, written);
+    await t.test(given, async () => {
+      assert.equal(readConfig({ PUBLIC_URL: given }).publicUrl, written);
+    });
   }
   const origins = readConfig({
     ALLOWED_ORIGINS: ' https://a.example ,http://b:81,',
@@ -138,7 +142,7 @@ test('a secret counts in bytes', () => {
   assert.notEqual(faultsOf({ JWT_SECRET: 'x'.repeat(31) }), '');
 });
 
-test('a second secret is as long as the first, needs it, and is another one', () => {
+test('a second secret is as long as the first, needs it, and is another one', async (t) => {
   const [one, two] = ['a'.repeat(32), 'b'.repeat(32)];
   assert.equal(faultsOf({ JWT_SECRET: one, JWT_SECRET_PREVIOUS: two }), '');
   assert.equal(faultsOf({ JWT_SECRET: one, JWT_SECRET_PREVIOUS: '' }), '');
@@ -149,7 +153,9 @@ test('a second secret is as long as the first, needs it, and is another one', ()
     'JWT_SECRET must be at least 32 bytes.': ['short', two],
   };
   for (const [fault, [first = '', second = '']] of Object.entries(refused)) {
-    assert.equal(faultsOf({ JWT_SECRET: first, JWT_SECRET_PREVIOUS: second }), fault);
+    await t.test(fault, async () => {
+      assert.equal(faultsOf({ JWT_SECRET: first, JWT_SECRET_PREVIOUS: second }), fault);
+    });
   }
 });
 

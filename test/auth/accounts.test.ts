@@ -100,13 +100,15 @@ const refused: Readonly<Record<string, readonly unknown[]>> = {
   passwordHash: [undefined, 'secret'],
 };
 
-test('every faulty entry is named by its place and what is wrong with it', async () => {
+test('every faulty entry is named by its place and what is wrong with it', async (t) => {
   const members = Object.entries(refused).flatMap(([name, values]) =>
     values.map((value) => [name, { ...entry, password: 'secret', [name]: value }] as const),
   );
   const others = [null, 'ann', []].map((value) => ['object', value] as const);
   for (const [fault, value] of [...others, ['username', {}] as const, ...members]) {
-    assert.match(await faultOf(load([entry, value])), new RegExp(`entry 1.*${fault}`));
+    await t.test(JSON.stringify([fault, value]), async () => {
+      assert.match(await faultOf(load([entry, value])), new RegExp(`entry 1.*${fault}`));
+    });
   }
   assert.match(await faultOf(load([entry, entry])), /entry 1: username is taken/);
   const many = await faultOf(load([null, entry, {}, ...Array<unknown>(100).fill(1)]));

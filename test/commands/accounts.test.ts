@@ -188,7 +188,7 @@ test('names, addresses and settings that are not valid are one line', async (t) 
   await fails(runHere([...add, 'a@example.org', 'ann'], env), /USERS_FILE: entry 0/);
 });
 
-test('arguments that make no command get the usage, 2, and what is wrong with them', async () => {
+test('arguments that make no command get the usage, 2, and what is wrong with them', async (t) => {
   const help = await runHere(['--help'], {});
   assert.deepEqual([help.code, help.errors], [0, '']);
   assert.match(help.output, /^usage: .*12 characters/s);
@@ -211,14 +211,16 @@ test('arguments that make no command get the usage, 2, and what is wrong with th
     'remove takes fewer arguments.': 'remove ann bob',
     "Unknown option '--force'.": 'remove ann --force',
   })) {
-    for (const line of lines.split('; ')) {
-      const args = line === '' ? [] : line.split(' ');
-      const { code, output, errors } = await runHere(args, {});
-      assert.deepEqual([code, output], [2, ''], line);
-      assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
-      assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
-      assert.doesNotMatch(errors, /secret/);
-    }
+    await t.test(message, async () => {
+      for (const line of lines.split('; ')) {
+        const args = line === '' ? [] : line.split(' ');
+        const { code, output, errors } = await runHere(args, {});
+        assert.deepEqual([code, output], [2, ''], line);
+        assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
+        assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
+        assert.doesNotMatch(errors, /secret/);
+      }
+    });
   }
   assert.equal((await runCommand(['accounts', 'passwd'], {})).code, 2);
 });

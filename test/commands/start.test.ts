@@ -57,24 +57,28 @@ describe('arguments', { concurrency: true }, () => {
         ? [[{ STORE_URL: `sqlite://${folder}/no/x.db` }, /STORE_URL: .*\(ENOENT\)/] as const]
         : []),
     ] as const) {
-      const given = { PORT: '0', HOST: '127.0.0.1', UPLOAD_DIR: folder, ...env };
-      const { code, output, errors } = await runCommandHere(['--check'], { env: given });
-      assert.deepEqual([code, output], [1, ''], errors);
-      assert.match(errors, fault);
-      assert.doesNotMatch(errors, /hidden/);
+      await t.test(JSON.stringify(env), async () => {
+        const given = { PORT: '0', HOST: '127.0.0.1', UPLOAD_DIR: folder, ...env };
+        const { code, output, errors } = await runCommandHere(['--check'], { env: given });
+        assert.deepEqual([code, output], [1, ''], errors);
+        assert.match(errors, fault);
+        assert.doesNotMatch(errors, /hidden/);
+      });
     }
     const env = { PORT: '0', UPLOAD_DIR: folder, STORE_URL: `sqlite://${folder}/x.db` };
     if (skipSqlite === false) assert.equal((await runCommandHere(['--check'], { env })).code, 0);
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it('that are not known give 2 and a line that names them', async () => {
+  it('that are not known give 2 and a line that names them', async (t) => {
     const names = 'accounts, backup, migrate';
     for (const [run, argument, message] of [
       [runCommandHere, '--port', 'inkwell: there is no option "--port". Try --help.\n'],
       [runCommand, 'x', `inkwell: there is no command "x", only ${names}. Try --help.\n`],
     ] as const) {
-      assert.deepEqual(await run([argument]), { code: 2, output: '', errors: message });
+      await t.test(argument, async () => {
+        assert.deepEqual(await run([argument]), { code: 2, output: '', errors: message });
+      });
     }
   });
 });
@@ -84,7 +88,7 @@ function advice(environment: Readonly<Record<string, string>>): readonly string[
   return findSettingWarnings(readConfig(environment), environment);
 }
 
-test('a variable whose name is nearly that of a setting is warned about', () => {
+test('a variable whose name is nearly that of a setting is warned about', async (t) => {
   const meant = {
     JWT_SECERT: 'JWT_SECRET',
     REQUIRE_AUHT: 'REQUIRE_AUTH',
@@ -93,8 +97,10 @@ test('a variable whose name is nearly that of a setting is warned about', () => 
     log_format: 'LOG_FORMAT',
   };
   for (const [given, name] of Object.entries(meant)) {
-    const expected = [`${given} is not a setting. Did you mean ${name}?`];
-    assert.deepEqual(advice({ [given]: 'x' }), expected);
+    await t.test(given, async () => {
+      const expected = [`${given} is not a setting. Did you mean ${name}?`];
+      assert.deepEqual(advice({ [given]: 'x' }), expected);
+    });
   }
   for (const other of ['TRUSTED_PROXY', 'POST', 'HOME']) {
     assert.deepEqual(advice({ [other]: 'x' }), [], other);

@@ -22,15 +22,17 @@ test('a document that cannot be parsed is told with its place', async () => {
   });
 });
 
-test('a message has at most 300 characters, whatever of the document it repeats', async () => {
+test('a message has at most 300 characters, whatever of the document it repeats', async (t) => {
   for (const [length, ending] of [
     [100, '".'],
     [5_000, 'x…'],
   ] as const) {
-    const { errors = [] } = await startGraphql().run(`{ ${'x'.repeat(length)} }`);
-    const message = errors[0]?.message ?? '';
-    assert.ok(message.length <= 301, `${message.length}`);
-    assert.ok(message.endsWith(ending), message);
+    await t.test(`${length}`, async () => {
+      const { errors = [] } = await startGraphql().run(`{ ${'x'.repeat(length)} }`);
+      const message = errors[0]?.message ?? '';
+      assert.ok(message.length <= 301, `${message.length}`);
+      assert.ok(message.endsWith(ending), message);
+    });
   }
 });
 
@@ -55,12 +57,14 @@ const refused: Readonly<Record<string, readonly (readonly [string, unknown?])[]>
 };
 
 for (const [code, documents] of Object.entries(refused)) {
-  test(`what is refused with ${code} is not executed`, async () => {
+  test(`what is refused with ${code} is not executed`, async (t) => {
     const { run } = startGraphql();
     for (const [query, variables] of documents) {
-      const result = await run(query, variables);
-      assert.equal('data' in result, false, query);
-      assert.deepEqual(new Set(codesOf(result)), new Set([code]), query);
+      await t.test(JSON.stringify([query, variables]), async () => {
+        const result = await run(query, variables);
+        assert.equal('data' in result, false, query);
+        assert.deepEqual(new Set(codesOf(result)), new Set([code]), query);
+      });
     }
   });
 }

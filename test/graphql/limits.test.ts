@@ -244,7 +244,7 @@ test('16 MiB of records of a database are read, one character more is refused', 
   ] as const) {
     const content = 'x'.repeat(length - others);
     await store.posts.update(posts[0]?.id ?? '', { title: 'a', content });
-    assert.deepEqual(codesOf(await run('{ allPosts { id } }')), expected);
+    assert.deepEqual(codesOf(await run('{ allPosts { id } }')), expected, `${length}`);
   }
 });
 
@@ -259,7 +259,7 @@ test('titles in upper case count as long as they become', async () => {
   ] as const) {
     const { id } = await create(length);
     const result = await run('query ($id: String!) { postById(postId: $id) { title } }', { id });
-    assert.deepEqual(codesOf(result), expected);
+    assert.deepEqual(codesOf(result), expected, `${length}`);
   }
 });
 

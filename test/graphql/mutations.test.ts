@@ -69,8 +69,10 @@ describe('updatePost', { concurrency: true }, () => {
       [{ status: 'GONE' }, 'BAD_USER_INPUT'],
       [{ authorId: missing }, 'BAD_USER_INPUT'],
     ] as const) {
-      const { body } = await post(server, { query: changePost, variables: { id, changes } });
-      assert.deepEqual(codes(body), [code], JSON.stringify(changes));
+      await t.test(JSON.stringify(changes), async () => {
+        const { body } = await post(server, { query: changePost, variables: { id, changes } });
+        assert.deepEqual(codes(body), [code]);
+      });
     }
     assert.deepEqual(await read(server, `/posts/${id}`), before);
     for (const other of [missing, 'none', '']) {
@@ -122,15 +124,17 @@ test('with owners, only the author and ADMIN change and remove (R36)', async (t)
     [deletePost, ofAdmin],
     [deleteComment, comment],
   ] as const) {
-    const variables = { id, changes: { title: ' ' } };
-    for (const [headers, code] of [
-      [user, 'FORBIDDEN'],
-      [{}, 'UNAUTHENTICATED'],
-      [{ Authorization: 'Bearer x.y.z' }, 'UNAUTHENTICATED'],
-    ] as const) {
-      const { body } = await post(server, { query, variables }, headers);
-      assert.deepEqual(codes(body), [code], query);
-    }
+    await t.test(query, async () => {
+      const variables = { id, changes: { title: ' ' } };
+      for (const [headers, code] of [
+        [user, 'FORBIDDEN'],
+        [{}, 'UNAUTHENTICATED'],
+        [{ Authorization: 'Bearer x.y.z' }, 'UNAUTHENTICATED'],
+      ] as const) {
+        const { body } = await post(server, { query, variables }, headers);
+        assert.deepEqual(codes(body), [code], JSON.stringify(headers));
+      }
+    });
   }
   assert.notEqual(await read(server, `/comments/${comment}`), 404);
   const ofUser = await createPost(server, user);
@@ -141,8 +145,10 @@ test('with owners, only the author and ADMIN change and remove (R36)', async (t)
     [deletePost, ofUser, admin],
     [deletePost, ofAdmin, admin],
   ] as const) {
-    const { body } = await post(server, { query, variables: { id } }, headers);
-    assert.deepEqual(codes(body), [], query);
+    await t.test(query, async () => {
+      const { body } = await post(server, { query, variables: { id } }, headers);
+      assert.deepEqual(codes(body), [], query);
+    });
   }
 });
 

@@ -48,7 +48,7 @@ async function addComments({ store }: TestGraphql, postId: string, contents: rea
 const postsOf = (result: GraphqlResult): readonly FoundPost[] =>
   (result.data as { allPosts: FoundPost[] }).allPosts;
 
-test('comments of a post and posts of an author come in pages (R14a)', async () => {
+test('comments of a post and posts of an author come in pages (R14a)', async (t) => {
   const { run, posts, authors } = startGraphql({ posts: 6, authors: 1, comments: 5 });
   const query = `query ($first: Int, $after: String) { allPosts(first: 1) {
     comments(first: $first, after: $after) { id }
@@ -68,13 +68,15 @@ test('comments of a post and posts of an author come in pages (R14a)', async () 
   assert.deepEqual((await ask({ first: 2, after: comments[1] }))[0], comments.slice(2, 4));
   assert.deepEqual((await ask({ first: 1_000, after: written[3] }))[1], written.slice(4));
   for (const [name, value] of Object.entries({ first: 0, after: 'x' })) {
-    const { data, errors = [] } = await run(query, { [name]: value });
-    assert.deepEqual(structuredClone(data), {
-      allPosts: [{ comments: null, author: { posts: null } }],
+    await t.test(name, async () => {
+      const { data, errors = [] } = await run(query, { [name]: value });
+      assert.deepEqual(structuredClone(data), {
+        allPosts: [{ comments: null, author: { posts: null } }],
+      });
+      const [{ path, extensions, message } = assert.fail()] = errors;
+      assert.deepEqual([path, extensions.code], [['allPosts', 0, 'comments'], 'BAD_USER_INPUT']);
+      assert.match(message, new RegExp(`^The parameter ${name} must be one `));
     });
-    const [{ path, extensions, message } = assert.fail()] = errors;
-    assert.deepEqual([path, extensions.code], [['allPosts', 0, 'comments'], 'BAD_USER_INPUT']);
-    assert.match(message, new RegExp(`^The parameter ${name} must be one `));
   }
 });
 
@@ -186,15 +188,17 @@ test('lists are read two hundred at a time, and none after the request was refus
   assert.ok(asked <= 260, `${asked}`);
 });
 
-test('a thousand lists can be null, one more refuses the request', async () => {
+test('a thousand lists can be null, one more refuses the request', async (t) => {
   for (const [posts, answered] of [
     [1_000, 20],
     [1_001, undefined],
   ] as const) {
-    // Nine tenths are filled by the posts.
-    const env = { GRAPHQL_OBJECTS_MAX: `${Math.floor(posts / 0.9)}` };
-    const result = await startGraphql({ posts, env }).run('{ allPosts { comments { id } } }');
-    assert.equal(result.data && result.errors?.length, answered);
+    await t.test(`${posts}`, async () => {
+      // Nine tenths are filled by the posts.
+      const env = { GRAPHQL_OBJECTS_MAX: `${Math.floor(posts / 0.9)}` };
+      const result = await startGraphql({ posts, env }).run('{ allPosts { comments { id } } }');
+      assert.equal(result.data && result.errors?.length, answered);
+    });
   }
 });
 

@@ -73,11 +73,13 @@ test('a login body without two strings is refused with a pointer to each fault',
     [null, ['']],
   ];
   for (const [body, pointers] of rows) {
-    const response = await server.send('POST', '/auth/login', body);
-    assert.equal(response.status, 422);
-    const { code, errors } = await problemOf(response);
-    assert.equal(code, 'invalid_body');
-    assert.deepEqual(pluck(errors as { pointer: string }[], 'pointer'), pointers);
+    await t.test(JSON.stringify([body, pointers]), async () => {
+      const response = await server.send('POST', '/auth/login', body);
+      assert.equal(response.status, 422);
+      const { code, errors } = await problemOf(response);
+      assert.equal(code, 'invalid_body');
+      assert.deepEqual(pluck(errors as { pointer: string }[], 'pointer'), pointers);
+    });
   }
   // Other members are ignored.
   const body = { username: 'user', password: 'password', remember: { me: true } };
@@ -239,14 +241,16 @@ test('an account is locked for one client, which only a trusted proxy may name',
   const behind = await startServer(t, { env: { ...env, TRUSTED_PROXIES: '127.0.0.0/8, ::1' } });
   const bare = await startServer(t, { env });
   for (const [client, password, ...statuses] of rows) {
-    for (const [at, server] of [behind, bare].entries()) {
-      const response = await server.fetch('/auth/login', {
-        method: 'POST',
-        body: JSON.stringify({ username: 'user', password }),
-        headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': client },
-      });
-      assert.equal(response.status, statuses[at], client);
-    }
+    await t.test(JSON.stringify([client, password]), async () => {
+      for (const [at, server] of [behind, bare].entries()) {
+        const response = await server.fetch('/auth/login', {
+          method: 'POST',
+          body: JSON.stringify({ username: 'user', password }),
+          headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': client },
+        });
+        assert.equal(response.status, statuses[at], client);
+      }
+    });
   }
 });
 

@@ -159,18 +159,20 @@ for (const { name, skip, newUrl } of durableStores) {
     const [token, ids] = await begin(one);
     const reads = readsOf(ids);
     for (const [changed, write] of writes) {
-      const before = new Map<string, string>();
-      for (const each of [...reads, ...reads]) before.set(each, await ask(one, each));
-      await write({ one, url, token }, ids);
-      const found = new Map<string, string>();
-      for (const each of reads) {
-        const [seen, expected] = [await ask(one, each), await ask(plain, each)];
-        assert.equal(seen, expected, `${String(write)}: ${each}`);
-        found.set(each, seen);
-      }
-      const moved = reads.filter((each) => found.get(each) !== before.get(each));
-      assert.equal(moved.length > 0, changed !== undefined, String(write));
-      if (changed) assert.match(moved.join(), changed);
+      await t.test(String(write), async () => {
+        const before = new Map<string, string>();
+        for (const each of [...reads, ...reads]) before.set(each, await ask(one, each));
+        await write({ one, url, token }, ids);
+        const found = new Map<string, string>();
+        for (const each of reads) {
+          const [seen, expected] = [await ask(one, each), await ask(plain, each)];
+          assert.equal(seen, expected, each);
+          found.set(each, seen);
+        }
+        const moved = reads.filter((each) => found.get(each) !== before.get(each));
+        assert.equal(moved.length > 0, changed !== undefined);
+        if (changed) assert.match(moved.join(), changed);
+      });
     }
   });
 }

@@ -122,10 +122,12 @@ suite('POST /api/multiparts/simple', () => {
       [{ name: 'any' }, '/part'],
       [{ ...one, other: file('2', 'b.txt') }, ''],
     ] as const) {
-      const response = await post(server, 'simple', form(parts));
-      const { errors } = (await response.clone().json()) as { errors: { pointer: string }[] };
-      assert.deepEqual(await refusal(response), [422, 'invalid_body']);
-      assert.deepEqual(pluck(errors, 'pointer'), [pointer]);
+      await t.test(JSON.stringify([parts, pointer]), async () => {
+        const response = await post(server, 'simple', form(parts));
+        const { errors } = (await response.clone().json()) as { errors: { pointer: string }[] };
+        assert.deepEqual(await refusal(response), [422, 'invalid_body']);
+        assert.deepEqual(pluck(errors, 'pointer'), [pointer]);
+      });
     }
     assert.deepEqual(await stored(server), []);
     assert.deepEqual(await filesOnDisk(server), []);

@@ -195,11 +195,13 @@ describe('--healthcheck', { concurrency: true }, () => {
     assert.match(errors, /"is stopping"/);
   });
 
-  it('exits with 1 and a line where nobody answers, or the port is not known', async () => {
+  it('exits with 1 and a line where nobody answers, or the port is not known', async (t) => {
     const closed = 'inkwell: No response from port 1 of 127.0.0.1 (ECONNREFUSED).\n';
     const unknown = 'inkwell: PORT is 0: the port is not known.\n';
     for (const [PORT, errors] of Object.entries({ 1: closed, 0: unknown })) {
-      assert.deepEqual(await check({ PORT, HOST: '127.0.0.1' }), { code: 1, output: '', errors });
+      await t.test(PORT, async () => {
+        assert.deepEqual(await check({ PORT, HOST: '127.0.0.1' }), { code: 1, output: '', errors });
+      });
     }
     const faulty = await check({ PORT: 'x' });
     assert.equal(faulty.code, 1);

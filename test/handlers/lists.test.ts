@@ -216,11 +216,13 @@ test('values out of their bounds are refused by name', async (t) => {
     [{ after: '' }, 'after'],
     [{ after: 7 }, 'after'],
   ] as const) {
-    const { ids, errors = [] } = await ask(server, variables);
-    assert.deepEqual([ids, errors.length], [undefined, 1]);
-    const [{ path, extensions, message } = assert.fail()] = errors;
-    assert.deepEqual([path, extensions.code], [['allPosts'], 'BAD_USER_INPUT']);
-    assert.match(message, new RegExp(`^The parameter ${name} must be one `));
+    await t.test(JSON.stringify([variables, name]), async () => {
+      const { ids, errors = [] } = await ask(server, variables);
+      assert.deepEqual([ids, errors.length], [undefined, 1]);
+      const [{ path, extensions, message } = assert.fail()] = errors;
+      assert.deepEqual([path, extensions.code], [['allPosts'], 'BAD_USER_INPUT']);
+      assert.match(message, new RegExp(`^The parameter ${name} must be one `));
+    });
   }
   for (const first of [1.5, '2', 2 ** 31]) {
     const { errors } = await ask(server, { first });

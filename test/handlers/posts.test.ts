@@ -148,17 +148,19 @@ test('a body that is no post is 422 with a pointer for every fault, and changes 
     ...[[], null, 'text', 1, true].map((body) => [body, ['']] as const),
   ];
   for (const [body, pointers] of rows) {
-    for (const [method, path] of [
-      ['POST', '/posts'],
-      ['PUT', location],
-    ] as const) {
-      const response = await server.send(method, path, body);
-      assert.equal(response.status, 422, JSON.stringify(body));
-      assert.equal(response.headers.get('content-type'), 'application/problem+json');
-      const problem = (await response.json()) as Problem;
-      assert.equal(problem.code, 'invalid_body');
-      assert.deepEqual(pluck(problem.errors ?? [], 'pointer'), pointers);
-    }
+    await t.test(JSON.stringify(body), async () => {
+      for (const [method, path] of [
+        ['POST', '/posts'],
+        ['PUT', location],
+      ] as const) {
+        const response = await server.send(method, path, body);
+        assert.equal(response.status, 422, method);
+        assert.equal(response.headers.get('content-type'), 'application/problem+json', method);
+        const problem = (await response.json()) as Problem;
+        assert.equal(problem.code, 'invalid_body', method);
+        assert.deepEqual(pluck(problem.errors ?? [], 'pointer'), pointers, method);
+      }
+    });
   }
   assert.deepEqual(await read(server, '/posts'), before);
 });
@@ -234,15 +236,17 @@ test('a full store refuses with 507 and keeps what it has', async (t) => {
     ['application/json', 200],
     ['application/graphql-response+json', 507],
   ] as const) {
-    const text = JSON.stringify(body.content);
-    const query = `mutation { createPost(createPostInput: { title: "b", content: ${text} }) }`;
-    const refused = await server.fetch('/graphql', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', Accept: type },
-      body: JSON.stringify({ query }),
+    await t.test(type, async () => {
+      const text = JSON.stringify(body.content);
+      const query = `mutation { createPost(createPostInput: { title: "b", content: ${text} }) }`;
+      const refused = await server.fetch('/graphql', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Accept: type },
+        body: JSON.stringify({ query }),
+      });
+      assert.equal(refused.status, status);
+      assert.match(await refused.text(), /^\{"errors":.*"STORAGE_FULL"\}/);
     });
-    assert.equal(refused.status, status);
-    assert.match(await refused.text(), /^\{"errors":.*"STORAGE_FULL"\}/);
   }
   assert.equal((await server.fetch(location, { method: 'DELETE' })).status, 204);
   assert.equal((await server.send('POST', '/posts', body)).status, 201);

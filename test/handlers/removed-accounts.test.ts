@@ -81,25 +81,27 @@ for (const place of durableStores) {
         [passwords.new, () => command('remove ann')],
       ] as const;
       for (const [password, change] of changes) {
-        const token = await logIn(server, 'ann', password);
-        const opened = await Promise.all(nodes.map((node) => openAll(node, token)));
-        const sockets = opened.flatMap((one) => one.sockets);
-        // The expiry of its token ends no subscription.
-        clock.time += 3_600_000;
-        await passInterval();
-        for (const socket of sockets) assert.equal(socket.socket.readyState, 1);
-        await change();
-        await passInterval();
-        for (const { closed } of sockets) {
-          assert.deepEqual(await soon(closed), { code: 4403, reason: 'Forbidden' });
-        }
-        for (const { stream } of opened) {
-          let event = await soon(stream.next());
-          while (event === ':') event = await soon(stream.next());
-          assert.equal(event, ended);
-          assert.equal(await stream.next(), completeEvent);
-          assert.equal(await stream.next(), undefined);
-        }
+        await t.test(String(change), async () => {
+          const token = await logIn(server, 'ann', password);
+          const opened = await Promise.all(nodes.map((node) => openAll(node, token)));
+          const sockets = opened.flatMap((one) => one.sockets);
+          // The expiry of its token ends no subscription.
+          clock.time += 3_600_000;
+          await passInterval();
+          for (const socket of sockets) assert.equal(socket.socket.readyState, 1);
+          await change();
+          await passInterval();
+          for (const { closed } of sockets) {
+            assert.deepEqual(await soon(closed), { code: 4403, reason: 'Forbidden' });
+          }
+          for (const { stream } of opened) {
+            let event = await soon(stream.next());
+            while (event === ':') event = await soon(stream.next());
+            assert.equal(event, ended);
+            assert.equal(await stream.next(), completeEvent);
+            assert.equal(await stream.next(), undefined);
+          }
+        });
       }
       await other.settle();
       assert.equal(other.socket.readyState, 1);

@@ -28,18 +28,20 @@ test('another method is 405 with Allow, and OPTIONS tells the same', async (t) =
     ['/api/articles', 'GET, POST, PATCH, HEAD'],
     ['/api/articles/1', 'GET, PATCH, HEAD'],
   ] as const) {
-    const refused = await server.fetch(path, { method: 'PROPFIND', body: 'x' });
-    assert.deepEqual(await refused.json(), {
-      title: 'Method Not Allowed',
-      status: 405,
-      code: 'method_not_allowed',
-      error: `This resource has ${allow}, OPTIONS.`,
+    await t.test(path, async () => {
+      const refused = await server.fetch(path, { method: 'PROPFIND', body: 'x' });
+      assert.deepEqual(await refused.json(), {
+        title: 'Method Not Allowed',
+        status: 405,
+        code: 'method_not_allowed',
+        error: `This resource has ${allow}, OPTIONS.`,
+      });
+      const options = await server.fetch(path, { method: 'OPTIONS' });
+      for (const { headers } of [refused, options]) {
+        assert.equal(headers.get('allow'), `${allow}, OPTIONS`, path);
+      }
+      assert.deepEqual([refused.status, options.status], [405, 204]);
     });
-    const options = await server.fetch(path, { method: 'OPTIONS' });
-    for (const { headers } of [refused, options]) {
-      assert.equal(headers.get('allow'), `${allow}, OPTIONS`, path);
-    }
-    assert.deepEqual([refused.status, options.status], [405, 204]);
   }
 });
 

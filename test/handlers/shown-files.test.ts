@@ -87,10 +87,12 @@ for (const { name: where, skip, newUrl } of stores) {
         [encodeURIComponent('c&=ä'), 'd e f b'],
         ['b', ''],
       ] as const) {
-        const response = await server.fetch(`/files?after=${after}`);
-        assert.equal(await namesOf(response), rest, after);
-        const page = await server.fetch(`/files?after=${after}&limit=1`);
-        assert.equal(await namesOf(page), rest.split(' ')[0], after);
+        await t.test(after, async () => {
+          const response = await server.fetch(`/files?after=${after}`);
+          assert.equal(await namesOf(response), rest, after);
+          const page = await server.fetch(`/files?after=${after}&limit=1`);
+          assert.equal(await namesOf(page), rest.split(' ')[0], after);
+        });
       }
     });
 
@@ -182,14 +184,12 @@ suite('GET /files', () => {
       ['after=/-1', 'after'],
       [`after=/${'9'.repeat(16)}`, 'after'],
     ] as const) {
-      const response = await server.fetch(`/files?${query}`);
-      const problem = (await response.json()) as Record<string, unknown>;
-      const { code, parameter: named } = problem;
-      assert.deepEqual(
-        [response.status, code, named],
-        [400, 'invalid_parameter', parameter],
-        query,
-      );
+      await t.test(query, async () => {
+        const response = await server.fetch(`/files?${query}`);
+        const problem = (await response.json()) as Record<string, unknown>;
+        const { code, parameter: named } = problem;
+        assert.deepEqual([response.status, code, named], [400, 'invalid_parameter', parameter]);
+      });
     }
     assert.deepEqual(await list(server, `?after=/${'9'.repeat(15)}`), []);
     assert.equal((await list(server, '?after=/0&limit=1000&other=1')).length, 1);

@@ -64,9 +64,11 @@ test('the Location has PUBLIC_URL where one is set, else the host of the request
     [named.port, 'other.example', 'https://todo.example/api/todos/'],
   ] as const;
   for (const [port, host, base] of rows) {
-    const { status, headers } = await ask(t, port, request(host));
-    assert.equal(status, 201);
-    assert.equal(headers.get('location')?.slice(0, -36), base);
+    await t.test(JSON.stringify([port, host]), async () => {
+      const { status, headers } = await ask(t, port, request(host));
+      assert.equal(status, 201);
+      assert.equal(headers.get('location')?.slice(0, -36), base);
+    });
   }
 });
 
@@ -95,13 +97,15 @@ test('a body that is no todo is 422 with a pointer for every fault', async (t) =
     [null, ['']],
   ];
   for (const [body, pointers] of rows) {
-    const response = await server.send('POST', '/api/todos', body);
-    assert.equal(response.status, 422, JSON.stringify(body));
-    const problem = (await response.json()) as { error: string; errors: { pointer: string }[] };
-    const { error, errors } = problem;
-    const places = pointers[0] === '' ? '' : ` at ${pointers.join(', ')}`;
-    assert.equal(error, `The request body is not valid${places}.`);
-    assert.deepEqual(pluck(errors, 'pointer'), pointers);
+    await t.test(JSON.stringify([body, pointers]), async () => {
+      const response = await server.send('POST', '/api/todos', body);
+      assert.equal(response.status, 422, JSON.stringify(body));
+      const problem = (await response.json()) as { error: string; errors: { pointer: string }[] };
+      const { error, errors } = problem;
+      const places = pointers[0] === '' ? '' : ` at ${pointers.join(', ')}`;
+      assert.equal(error, `The request body is not valid${places}.`);
+      assert.deepEqual(pluck(errors, 'pointer'), pointers);
+    });
   }
   assert.equal((await list(server)).length, 3);
 });

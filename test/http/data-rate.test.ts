@@ -24,7 +24,7 @@ function endure(due: Due, bytesEach: readonly number[], held = 0): number {
 
 const silent = (seconds: number): readonly number[] => Array.from({ length: seconds }, () => 0);
 
-test('each byte that moves buys time, less where the connection holds much itself', () => {
+test('each byte that moves buys time, less where the connection holds much itself', async (t) => {
   for (const [due, bytesEach, seconds, secondsWithMuch] of [
     ['body', [0], 6, 6],
     ['body', [200], 20, 6],
@@ -43,29 +43,33 @@ test('each byte that moves buys time, less where the connection holds much itsel
     ['response', [1, ...silent(20)], Infinity, Infinity],
     ['nothing', [0], Infinity, Infinity],
   ] as const) {
-    // A mebibyte in a minute is 17,477 bytes a second.
-    const found = [endure(due, bytesEach), endure(due, bytesEach, 1_048_576)];
-    assert.deepEqual(found, [seconds, secondsWithMuch], `${due} ${bytesEach.join(' ')}`);
+    await t.test(due, async () => {
+      // A mebibyte in a minute is 17,477 bytes a second.
+      const found = [endure(due, bytesEach), endure(due, bytesEach, 1_048_576)];
+      assert.deepEqual(found, [seconds, secondsWithMuch], `${due} ${bytesEach.join(' ')}`);
+    });
   }
 });
 
-test('an upload that is kept may come as slowly as 2 KB a second, and pause', () => {
+test('an upload that is kept may come as slowly as 2 KB a second, and pause', async (t) => {
   for (const [length, bytesEach] of [
     [14_000, [2_000]],
     [120_000, [2_000]],
     [120_000, [8_000, 8_000, 0, 0, 0, 0, 0]],
     [120_000, [0, 40_000, ...silent(15)]],
   ] as const) {
-    const deadline = new ProgressDeadline();
-    for (let bytes = 0, second = 0; bytes < length; second += 1) {
-      bytes += bytesEach[second % bytesEach.length] ?? 0;
-      const held = 2 * bytes;
-      assert.equal(
-        deadline.hasPassed('body', bytes, { held, secondsMax: 30 }),
-        false,
-        `${length} after ${second} s`,
-      );
-    }
+    await t.test(`${length}`, async () => {
+      const deadline = new ProgressDeadline();
+      for (let bytes = 0, second = 0; bytes < length; second += 1) {
+        bytes += bytesEach[second % bytesEach.length] ?? 0;
+        const held = 2 * bytes;
+        assert.equal(
+          deadline.hasPassed('body', bytes, { held, secondsMax: 30 }),
+          false,
+          `${length} after ${second} s`,
+        );
+      }
+    });
   }
 });
 

@@ -37,7 +37,7 @@ test('any JSON value comes through as it is', () => {
   );
 });
 
-test('a name with an escape is read as it is, whatever names were read before', () => {
+test('a name with an escape is read as it is, whatever names were read before', async (t) => {
   // Node 24 reads the second name of each pair as the first.
   for (const [before, name, json] of [
     ['\\\\', '"', '\\"'],
@@ -45,8 +45,10 @@ test('a name with an escape is read as it is, whatever names were read before', 
     ['\\\\u0', 'été', '\\u00e9t\\u00e9'],
     ['~\\\\', '~"', '~\\"'],
   ] as const) {
-    parseJson(`{"h":[],"${before}":0}`);
-    assert.deepEqual(Object.keys(parseJson(`{"h":1,"${json}" :2}`) as object), ['h', name]);
+    await t.test(before, async () => {
+      parseJson(`{"h":[],"${before}":0}`);
+      assert.deepEqual(Object.keys(parseJson(`{"h":1,"${json}" :2}`) as object), ['h', name]);
+    });
   }
   // What JavaScript orders, and a name that looks like it.
   for (const names of ['"\\n":1,"5000000000":2,"b":3', '"7":0,"\\n":1,"4294967295":2,"b":3']) {
@@ -91,16 +93,18 @@ test('a byte order mark in front is ignored, elsewhere it is not JSON', () => {
   assert.ok(isRefused('{\uFEFF}'));
 });
 
-test('64 levels are read, 65 are not, whatever they are made of (R10)', () => {
+test('64 levels are read, 65 are not, whatever they are made of (R10)', async (t) => {
   const nest = (depth: number, open: string, close: string): string =>
     open.repeat(depth) + '0' + close.repeat(depth);
   for (const [open, close] of [
     ['[', ']'],
     ['{"a":', '}'],
   ] as const) {
-    assert.ok(!isRefused(nest(jsonDepthMax, open, close)));
-    assert.ok(isRefused(nest(jsonDepthMax + 1, open, close)));
-    assert.ok(isRefused(nest(100_000, open, close)));
+    await t.test(open, async () => {
+      assert.ok(!isRefused(nest(jsonDepthMax, open, close)));
+      assert.ok(isRefused(nest(jsonDepthMax + 1, open, close)));
+      assert.ok(isRefused(nest(100_000, open, close)));
+    });
   }
   // Levels side by side do not add up, and brackets in strings are none.
   assert.ok(!isRefused(`[${Array.from({ length: 1_000 }, () => '[[]]').join(',')}]`));

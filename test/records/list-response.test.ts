@@ -76,7 +76,7 @@ test('lists whose records take long leave the event loop to others between their
   assert.equal(new Set(turns).size, 12, turns.join());
 });
 
-test('a small list is one buffer, a large one a stream of the same array', async () => {
+test('a small list is one buffer, a large one a stream of the same array', async (t) => {
   const rows: readonly (readonly [number, number, boolean])[] = [
     [0, 0, false],
     [1, 1, false],
@@ -86,14 +86,16 @@ test('a small list is one buffer, a large one a stream of the same array', async
     [350_000, 10, true],
   ];
   for (const [count, length, streamed] of rows) {
-    const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
-    for (const size of isLong ? [500, 3_000, Infinity] : [500, Infinity]) {
-      const response = await createResponder()(inPages(items, size));
-      assert.equal(response.body instanceof Readable, streamed);
-      const type = ['Content-Type', 'application/json; charset=utf-8'];
-      assert.deepEqual(response.headers, streamed ? type : [...type, 'ETag', '"1"']);
-      assert.ok((await bodyOf(response)) === JSON.stringify(items));
-    }
+    await t.test(JSON.stringify([count, length]), async () => {
+      const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
+      for (const size of isLong ? [500, 3_000, Infinity] : [500, Infinity]) {
+        const response = await createResponder()(inPages(items, size));
+        assert.equal(response.body instanceof Readable, streamed);
+        const type = ['Content-Type', 'application/json; charset=utf-8'];
+        assert.deepEqual(response.headers, streamed ? type : [...type, 'ETag', '"1"']);
+        assert.ok((await bodyOf(response)) === JSON.stringify(items));
+      }
+    });
   }
 });
 

@@ -171,7 +171,7 @@ it('requests of one turn share what is made anew, but no stream and no failure t
   await assert.rejects(ask('b', 'two'), state.fault);
 });
 
-it('equal reads of one turn share their first response, and what may be a mutation does not', async () => {
+it('equal reads of one turn share their first response, and what may be a mutation does not', async (t) => {
   const { responses } = open(10_000, newSharedStore().store);
   let made = 0;
   const make = () => ({ ...jsonTextResponse(200, String((made += 1))), isSingle: true });
@@ -179,10 +179,12 @@ it('equal reads of one turn share their first response, and what may be a mutati
     [true, ['1', '1']],
     [false, ['2', '3']],
   ] as const) {
-    const both = [1, 2].map(async () => responses.respond('a', make, { isRead }));
-    const bodies = (await Promise.all(both)).map(({ body }) => body);
-    assert.deepEqual(bodies, expected);
-    await nextIteration();
+    await t.test(JSON.stringify([isRead, expected]), async () => {
+      const both = [1, 2].map(async () => responses.respond('a', make, { isRead }));
+      const bodies = (await Promise.all(both)).map(({ body }) => body);
+      assert.deepEqual(bodies, expected);
+      await nextIteration();
+    });
   }
   assert.equal((await responses.respond('a', make, { isRead: true })).body, '4');
 });

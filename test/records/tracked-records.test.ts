@@ -187,6 +187,8 @@ it('each read of records with a fault fails with it', async (context) => {
   const fault = new Error('Away.');
   const records = new TrackedRecords(await open(context, 'memory:'), 'run', fault);
   for (const [name, read] of Object.entries(reads)) {
-    assert.throws(() => read(records), fault, name);
+    await context.test(name, async () => {
+      assert.throws(() => read(records), fault, name);
+    });
   }
 });

@@ -59,11 +59,13 @@ for (const { name, skip, newUrl } of durableStores) {
         [undefined, 'old@example.org'],
         [initialData([bob], true), bob.email],
       ] as const) {
-        const store = await openOn(context, url, given && { initial: given });
-        assert.equal((await allOf(store.posts.all)).length, 3);
-        assert.equal((await allOf(store.articles.all)).length, 2);
-        assert.equal((await store.accounts.find('bob'))?.email, email);
-        assert.equal((await store.authors.find(bob.id))?.email, email);
+        await context.test(email, async () => {
+          const store = await openOn(context, url, given && { initial: given });
+          assert.equal((await allOf(store.posts.all)).length, 3);
+          assert.equal((await allOf(store.articles.all)).length, 2);
+          assert.equal((await store.accounts.find('bob'))?.email, email);
+          assert.equal((await store.authors.find(bob.id))?.email, email);
+        });
       }
     });
   });

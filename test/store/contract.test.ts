@@ -145,10 +145,12 @@ function testChanges(open: Open): void {
       ['articles', () => articles.changeAll((all) => all.map(retitle))],
     ];
     for (const [area, write] of writes) {
-      const moved = await movedBy(write);
-      assert.ok(moved.includes(area));
-      // A store that has to be asked cannot tell where there was a write.
-      if (store.readChanges === undefined) assert.deepEqual(moved, [area]);
+      await t.test(String(write), async () => {
+        const moved = await movedBy(write);
+        assert.ok(moved.includes(area));
+        // A store that has to be asked cannot tell where there was a write.
+        if (store.readChanges === undefined) assert.deepEqual(moved, [area]);
+      });
     }
     // Its comments go with it; what reads comments reads whether the post is there.
     assert.ok((await movedBy(() => posts.remove(id))).includes('posts'));

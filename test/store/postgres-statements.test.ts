@@ -264,12 +264,14 @@ test(
       ['', ['s0', 's1']],
       ['?prepare=false', []],
     ] as const) {
-      const pool = new Pool(await createServer(url + parameters), options);
-      t.after(() => pool.close());
-      for (const _ of [1, 2]) await pool.read(sql`SELECT 1`);
-      const found = await pool.read(sql`SELECT name FROM pg_prepared_statements ORDER BY name`);
-      const prepared = found.map(({ name }) => name);
-      assert.deepEqual(prepared, names);
+      await t.test(parameters, async () => {
+        const pool = new Pool(await createServer(url + parameters), options);
+        t.after(() => pool.close());
+        for (const _ of [1, 2]) await pool.read(sql`SELECT 1`);
+        const found = await pool.read(sql`SELECT name FROM pg_prepared_statements ORDER BY name`);
+        const prepared = found.map(({ name }) => name);
+        assert.deepEqual(prepared, names);
+      });
     }
   },
 );

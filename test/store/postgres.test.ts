@@ -233,15 +233,15 @@ test('a server is reached at an IPv6 address', { skip: skipIpv6 }, async (t) => 
   );
 });
 
-test('a URL that is none, has several hosts, or a file that is not there is refused', async () => {
-  for (const [url, message] of [
-    ['postgres://h:x/db', /^STORE_URL: Invalid URL$/],
-    ['postgres://u:p,q@a,b:1/db', /^STORE_URL: it names several hosts, and has to name one/],
-    ['postgres://h/db?sslrootcert=/nothing/here', /^STORE_URL: ENOENT.*\/nothing\/here/],
-  ] as const) {
+for (const [url, message] of [
+  ['postgres://h:x/db', /^STORE_URL: Invalid URL$/],
+  ['postgres://u:p,q@a,b:1/db', /^STORE_URL: it names several hosts, and has to name one/],
+  ['postgres://h/db?sslrootcert=/nothing/here', /^STORE_URL: ENOENT.*\/nothing\/here/],
+] as const) {
+  test(`${url} is refused`, async () => {
     await assert.rejects(openStore(url, driverOptions()), { message });
-  }
-});
+  });
+}
 
 test('a change of a post finds it once, and so does a refusal of its body', { skip }, async (t) => {
   const env = { STORE_URL: await database.emptyDatabase(), ADMIN_PORT: '0' };
@@ -268,11 +268,13 @@ test('a change of a post finds it once, and so does a refusal of its body', { sk
     [404, 1, 0, () => put({ title: 'c' })],
     [404, 1, 0, () => put({ title: 'c', content: 'd' })],
   ] as const) {
-    const [readBefore = 0, writtenBefore = 0] = await countOf();
-    assert.equal((await change()).status, status, String(change));
-    const [read = 0, written = 0] = await countOf();
-    const made = [read - readBefore, written - writtenBefore];
-    assert.deepEqual(made, [reads, writes], String(change));
+    await t.test(String(change), async () => {
+      const [readBefore = 0, writtenBefore = 0] = await countOf();
+      assert.equal((await change()).status, status);
+      const [read = 0, written = 0] = await countOf();
+      const made = [read - readBefore, written - writtenBefore];
+      assert.deepEqual(made, [reads, writes]);
+    });
   }
 });
 

@@ -50,11 +50,13 @@ describe('a write under a key on PostgreSQL', { skip }, () => {
       (node: Store) => node.posts.update(id, { title: 'c' }, { once: once[2] }),
       (node: Store) => node.posts.remove(id, { once: once[3] }),
     ].entries()) {
-      const all = await Promise.all(times(20).map(async (n) => write(nodes[n % 2] as Store)));
-      const firsts = all.filter((result) => !('isRepeated' in Object(result)));
-      assert.equal(firsts.length, 1, String(at));
-      const ids = new Set(all.map((result) => (Object(result) as { id?: string }).id));
-      if (at < 2) assert.equal(ids.size, 1);
+      await t.test(String(write), async () => {
+        const all = await Promise.all(times(20).map(async (n) => write(nodes[n % 2] as Store)));
+        const firsts = all.filter((result) => !('isRepeated' in Object(result)));
+        assert.equal(firsts.length, 1);
+        const ids = new Set(all.map((result) => (Object(result) as { id?: string }).id));
+        if (at < 2) assert.equal(ids.size, 1);
+      });
     }
     const titles = pluck(await allOf(store.posts.all), 'title');
     assert.deepEqual(
