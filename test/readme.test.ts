@@ -1,12 +1,11 @@
 /** Holds the pages for people to the code: tables and figures, and examples pasted into a shell. */
 
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { describe, it, test } from 'node:test';
-import { promisify } from 'node:util';
 import { settings } from '../dist/config.js';
 import { graphqlCodes, httpStatusOf } from '../dist/errors.js';
 import { bare, type Block, blocksOf, sectionOf, tableOf } from './support/markdown.ts';
@@ -102,13 +101,6 @@ describe('the tables of the documents', () => {
     for (const name of Object.keys(manifest.dependencies)) {
       assert.ok(picture.includes(`>${name}</text>`), name);
     }
-  });
-
-  it('shows the figures of the bench in the chart', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      join(projectFolder, 'bench/chart.mjs'),
-    ]);
-    assert.equal(stdout, doc('performance.svg'));
   });
 
   it('counts the packages of the production tree, none of which runs a script', () => {
