@@ -1,10 +1,16 @@
 // Logs in for the other programs. Each takes the URL of the server as its argument.
 export const server = process.argv[2] ?? 'http://localhost:8080';
 let session;
+let renewing;
 
-/** A token. After half of its life it is refreshed; when the session has ended, by a new login. */
+/** A token. After half of its life it is refreshed, once for all who ask; when the session has ended, by a login. */
 export async function getToken() {
   if (session?.refreshAt > Date.now()) return session.token;
+  renewing ??= renew().finally(() => (renewing = undefined));
+  return renewing;
+}
+
+async function renew() {
   const headers = { Authorization: `Bearer ${session?.token}` };
   const refreshed = session && (await fetch(`${server}/auth/refresh`, { method: 'POST', headers }));
   const response = refreshed?.ok ? refreshed : await logIn();

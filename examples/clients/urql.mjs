@@ -1,27 +1,51 @@
-// urql: queries, mutations and uploads by HTTP, subscriptions by a WebSocket.
+// urql: prints the comments of the newest post, and adds each line that is typed, whatever gets lost.
 // npm install @urql/core graphql graphql-ws
-import { cacheExchange, Client, fetchExchange, gql, subscriptionExchange } from '@urql/core';
-import { createClient } from 'graphql-ws';
-import { getToken, server } from './login.mjs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client, fetchExchange } from '@urql/core';
+import { fetchAsUser, server } from './login.mjs';
+import { adding, follow, loading, onLine } from './resume.mjs';
 
-const socket = createClient({
-  url: `${server.replace('http', 'ws')}/graphql`,
-  shouldRetry: () => true,
-});
-const forwardSubscription = (request) => ({
-  subscribe: (sink) => ({ unsubscribe: socket.subscribe(request, sink) }),
-});
+/**
+ * `fetch` for urql, which calls it once for an operation: all attempts have one key. No answer, 5xx, and a key whose
+ * first attempt is under way are repeated. Any other answer is final.
+ */
+async function fetchUntilAnswered(url, options) {
+  const headers = { ...options.headers, 'idempotency-key': crypto.randomUUID() };
+  for (let milliseconds = 100; ; milliseconds = Math.min(2 * milliseconds, 10_000)) {
+    try {
+      const response = await fetchAsUser(url, { ...options, headers });
+      // Read here, because a response can also be lost in the middle.
+      const text = await response.text();
+      if (response.status < 500 && !text.includes('"UNAVAILABLE"')) {
+        return new Response(text, response);
+      }
+    } catch (error) {
+      // `fetch` fails with a TypeError; a login that is refused does not.
+      if (!(error instanceof TypeError)) throw error;
+    }
+    await pause(milliseconds * Math.random());
+  }
+}
+
 const client = new Client({
   url: `${server}/graphql`,
-  fetch: async (url, options) => {
-    const headers = { ...options.headers, authorization: `Bearer ${await getToken()}` };
-    return fetch(url, { ...options, headers });
-  },
-  exchanges: [cacheExchange, fetchExchange, subscriptionExchange({ forwardSubscription })],
+  fetch: fetchUntilAnswered,
+  exchanges: [fetchExchange],
 });
 
-const query = gql('subscription { commentAdded { id content } }');
-client.subscription(query, {}).subscribe(({ data }) => console.log(data.commentAdded.content));
-const mutation = gql('mutation ($file: Upload!) { upload(file: $file) }');
-const file = new File(['Sent by urql.'], 'urql.txt', { type: 'text/plain' });
-console.log((await client.mutation(mutation, { file })).data);
+let postId;
+async function load() {
+  const { data } = await client.query(loading, {}, { requestPolicy: 'network-only' });
+  const [post] = data.allPosts;
+  postId = post.id;
+  for (const comment of post.comments) show({ ...comment, postId });
+  return post.comments.at(-1);
+}
+
+function show(comment) {
+  if (comment.postId === postId) console.log(comment.content);
+}
+
+const last = await load();
+onLine((content) => client.mutation(adding, { input: { postId, content } }).toPromise());
+await follow({ last, load, show });

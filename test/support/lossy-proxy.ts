@@ -22,6 +22,8 @@ export interface LossyProxy {
   readonly port: number;
   /** Requests by their fate. */
   readonly counts: Readonly<Record<(typeof fates)[number], number>>;
+  /** Cuts all connections. */
+  readonly cut: () => void;
 }
 
 /** `ports`: of the servers that there are now. One request of `lossEvery` is lost, on average. */
@@ -63,12 +65,15 @@ export async function startLossyProxy(
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const cut = (): void => {
+    for (const socket of open) socket.destroy();
+  };
   context.after(async () => {
     server.close();
-    for (const socket of open) socket.destroy();
+    cut();
     await once(server, 'close');
   });
-  return { port: (server.address() as AddressInfo).port, counts };
+  return { port: (server.address() as AddressInfo).port, counts, cut };
 }
 
 export interface Write {
