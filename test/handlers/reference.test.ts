@@ -171,10 +171,8 @@ describe('what the API reference says', () => {
       return started;
     };
     server = await start({ env: { BODY_BYTES_MAX: '1024', UPLOAD_BYTES_MAX: '1024' } });
-    for (const name of ['POST /api/todos', 'POST /api/multiparts/simple']) {
-      const entry = entries.find((each) => each.name === name) ?? assert.fail();
-      assert.ok((await ask(server, entry, { headers: { 'Idempotency-Key': 'used' } })).ok);
-    }
+    const todo = entries.find(({ name }) => name === 'POST /api/todos') ?? assert.fail();
+    assert.ok((await ask(server, todo, { headers: { 'Idempotency-Key': 'used' } })).ok);
     others.set('storage_full', await start({ constants: { storedFilesMax: 1 } }));
     const context = { after: (end: () => Promise<void>) => ends.push(end) };
     const limits = { REQUIRE_AUTH: 'writes', LOGIN_FAILURES_MAX: '1' };
