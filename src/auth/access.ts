@@ -6,7 +6,7 @@
 import type { Config } from '../config.ts';
 import { type Reader, toReader } from '../domain/readers.ts';
 import { AppError } from '../errors.ts';
-import type { Handler, HttpRequest } from '../http/message.ts';
+import type { Handler, HttpRequest, HttpResponse } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
@@ -24,6 +24,12 @@ interface AccessDeps {
 }
 
 export type Access = ReturnType<typeof createAccess>;
+
+/** A handler that is told who asks. */
+export type ReaderHandler = (
+  request: HttpRequest,
+  reader: Reader | undefined,
+) => MaybePromise<HttpResponse>;
 
 export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessDeps) {
   const refuse = (fault: TokenRefusal, message = invalidToken): never => {
@@ -65,6 +71,9 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
   const hasOwners = requireAuth === 'owners' || requireAuth === 'members';
   const writesNeedToken = requireAuth !== 'none';
   const readsNeedToken = requireAuth === 'members';
+  const findAccount: typeof viewerOf = readsNeedToken ? authenticate : viewerOf;
+  const readerOf = (request: WithHeaders): MaybePromise<Reader | undefined> =>
+    hasOwners ? andThen(findAccount(request), toReader) : undefined;
 
   return {
     authenticate,
@@ -87,10 +96,16 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
     reading: readsNeedToken ? guard : noGuard,
     hasOwners,
     /** Who asks, if posts have owners: without a token only where reading needs none. */
-    readerOf: (request: WithHeaders): MaybePromise<Reader | undefined> =>
-      hasOwners
-        ? andThen(readsNeedToken ? authenticate(request) : viewerOf(request), toReader)
-        : undefined,
+    readerOf,
+    /** The same as `reading`, for routes whose records do not exist for everybody (R44). */
+    readingAs: passing(readerOf),
+  };
+}
+
+/** Wraps handlers that are told who asks. */
+function passing(readerOf: (request: HttpRequest) => MaybePromise<Reader | undefined>) {
+  return (handler: ReaderHandler): Handler => {
+    return (request) => andThen(readerOf(request), (reader) => handler(request, reader));
   };
 }
 

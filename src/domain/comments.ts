@@ -8,6 +8,7 @@ import { andThen } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
 import { isRepeated } from '../store/once.ts';
 import type { Store } from '../store/store.ts';
+import { mayRead, type Reader } from './readers.ts';
 
 /** Comments queued for one subscription before they become events; sockets have limits too. */
 const commentsQueuedMax = 4_096;
@@ -15,7 +16,7 @@ const commentsQueuedMax = 4_096;
 const commentBytes = 512;
 
 /** `addComment`, and the topic of added comments. `queueBytesMax`: see `TopicOptions`. */
-export function createComments(store: Pick<Store, 'comments'>, queueBytesMax: number) {
+export function createComments(store: CommentStore, queueBytesMax: number) {
   const commentAdded = createTopic<Comment>({
     follow: store.comments.watch,
     queueMax: commentsQueuedMax,
@@ -28,21 +29,34 @@ export function createComments(store: Pick<Store, 'comments'>, queueBytesMax: nu
   };
 }
 
-/** Returns undefined if the post does not exist: nothing is stored or published then. */
-export type AddComment = Store['comments']['add'];
+type CommentStore = Pick<Store, 'comments' | 'posts' | 'requests'>;
+type Write = Parameters<Store['comments']['add']>;
+
+export type AddComment = ReturnType<typeof createAddComment>;
 
 /** `publish` delivers a comment to every subscriber of `commentAdded`. */
 export function createAddComment(
-  { comments }: Pick<Store, 'comments'>,
+  { comments, posts, requests }: CommentStore,
   publish: (comment: Comment) => void,
-): AddComment {
-  return (...write) =>
+) {
+  const add = (write: Write): ReturnType<Store['comments']['add']> =>
     andThen(comments.add(...write), (added) => {
       // A repeated one was published when it was stored. A store that other nodes write to reports
       // every new comment itself, these included.
       if (added && !isRepeated(added) && comments.watch === undefined) publish(added);
       return added;
     });
+  /**
+   * Returns undefined if the post does not exist for the reader (R44): nothing is stored or
+   * published then. A write that was done before is found first, as if the post had been removed.
+   */
+  return (reader: Reader | undefined, ...write: Write): ReturnType<typeof add> => {
+    if (reader === undefined) return add(write);
+    const [postId, , once] = write;
+    const addIfRead = () =>
+      andThen(posts.find(postId), (post) => (mayRead(reader, post) ? add(write) : undefined));
+    return andThen(once && requests.find(once), (repeated) => repeated ?? addIfRead());
+  };
 }
 
 interface TopicOptions<T> {

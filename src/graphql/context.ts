@@ -14,12 +14,14 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Access } from '../auth/access.ts';
 import type { AddComment, Topic } from '../domain/comments.ts';
-import type { Reader } from '../domain/readers.ts';
+import { type Reader, type Records, toReader } from '../domain/readers.ts';
 import type { Log } from '../log.ts';
+import { AppError } from '../errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { ConnectionMemory } from '../memory-pool.ts';
 import type { Account, Comment } from '../store/model.ts';
-import type { List, Page, Range, Records, Store } from '../store/store.ts';
+import { TrackedRecords } from '../records/tracked-records.ts';
+import type { List, Page, Range, Store } from '../store/store.ts';
 import { Budget, type BudgetLimits } from './budget.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import { KeyedWrites } from './once.ts';
@@ -44,10 +46,26 @@ export interface RequestFacts {
   readonly requestId: string;
   /** The account of the request's token; undefined without one. Throws `invalid_token`. */
   readonly viewer: () => MaybePromise<Account | undefined>;
-  /** Where the records of a cacheable response are read; default: the store. */
+  /** The records of a cacheable response, which are those of the viewer. */
   readonly records?: Records;
   /** Of the connection that holds the result until its client has taken it. */
   readonly memory?: ConnectionMemory;
+}
+
+/** What an operation needs of its viewer, and who asks. */
+export function createIdentity({ hasOwners, readsNeedToken }: ContextDeps) {
+  const checkAccount = (account: Account | undefined): Account | undefined => {
+    if (account !== undefined || !readsNeedToken) return account;
+    throw new AppError('missing_token', 'This operation needs a bearer token.');
+  };
+  return {
+    /** The account, if posts have owners (R36); throws, or rejects, without the token it needs. */
+    authorize: (viewer: RequestFacts['viewer']): MaybePromise<Account | undefined> =>
+      hasOwners ? andThen(viewer(), checkAccount) : undefined,
+    /** Who asks, by the account of its token; undefined if everybody reads everything. */
+    readerOf: (account?: Account): Reader | undefined =>
+      hasOwners ? toReader(account) : undefined,
+  };
 }
 
 /** To count a record takes this part of the time of reading it. */
@@ -73,8 +91,7 @@ interface ListReading<T> {
 export class RequestContext extends Budget {
   readonly deps: ContextDeps;
   readonly facts: RequestFacts;
-  readonly records: Records;
-  /** Who asks, if posts have owners: set when the operation is executed. */
+  /** Who asks, if posts have owners: nobody until the operation is executed. */
   reader: Reader | undefined;
   /** The name of the account of a mutation, once its token was checked. */
   account: string | undefined;
@@ -87,6 +104,7 @@ export class RequestContext extends Budget {
   /** Settles when the operation may go on; undefined while it is small. */
   #place: Promise<void> | undefined;
   #isExecuting = false;
+  #records: Records | undefined;
   #lists: Gate | undefined;
   #longLists: Gate | undefined;
 
@@ -94,7 +112,13 @@ export class RequestContext extends Budget {
     super(limits, facts.memory);
     this.deps = deps;
     this.facts = facts;
-    this.records = facts.records ?? deps.store;
+    if (deps.hasOwners) this.reader = toReader(undefined); // reads what is published
+    this.#records = facts.records;
+  }
+
+  /** All that resolvers read. */
+  get records(): Records {
+    return (this.#records ??= new TrackedRecords(this.deps.store, { reader: this.reader }));
   }
 
   /**

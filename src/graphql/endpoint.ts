@@ -18,6 +18,7 @@ import type { HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Observer } from '../http/server/observe.ts';
 import type { TrackedRecords } from '../records/tracked-records.ts';
 import type { MadeResponse, ResponseCache } from '../records/response-cache.ts';
+import type { Account } from '../store/model.ts';
 import type { RequestContext, RequestFacts } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import {
@@ -103,13 +104,15 @@ export function createHttpEndpoint(deps: HttpDeps) {
     const findViewer = () => deps.viewerOf(input.request);
     const viewer = engine.hasOwners ? await findBefore(findViewer) : findViewer;
     // R36: without its token, a request that is in the cache is refused like any other.
-    const key = isAuthorized(engine, viewer) ? input.key : undefined;
+    const { reader, isAuthorized } = identify(engine, viewer);
+    const key = isAuthorized ? input.key : undefined;
     let isCached = true;
     const make = (records: TrackedRecords): Promise<MadeResponse> => {
       isCached = false;
       return respondNow(deps, input, { requestId: input.request.id, viewer, records });
     };
-    const response = await deps.responses.respond(key, make, { runInTurn: engine.scheduler.run });
+    const { run: runInTurn } = engine.scheduler;
+    const response = await deps.responses.respond(key, make, { reader, runInTurn });
     if (isCached) deps.metrics?.responseFromCache();
     return response;
   };
@@ -221,12 +224,13 @@ function toSingle(response: HttpResponse): MadeResponse {
   return { ...response, isSingle: true };
 }
 
-function isAuthorized({ authorize }: Engine, viewer: RequestFacts['viewer']): boolean {
+/** Who asks. A viewer that matters was found before: there is no promise. */
+function identify({ authorize, readerOf }: Engine, viewer: RequestFacts['viewer']) {
   try {
-    void authorize(viewer);
-    return true;
+    const reader = readerOf(authorize(viewer) as Account | undefined);
+    return { reader, isAuthorized: true };
   } catch {
-    return false;
+    return { reader: readerOf(), isAuthorized: false };
   }
 }
 

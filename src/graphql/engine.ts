@@ -17,17 +17,15 @@ import {
 } from 'graphql';
 import type { Config } from '../config.ts';
 import type { Subscribed } from '../domain/comments.ts';
-import { toReader } from '../domain/readers.ts';
-import { AppError, type GraphqlCode } from '../errors.ts';
+import type { GraphqlCode } from '../errors.ts';
 import { invalidKey } from '../http/idempotency.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
-import type { Account, Comment } from '../store/model.ts';
+import type { Comment } from '../store/model.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { createBudgetLimits } from './budget.ts';
-import { type ContextDeps, RequestContext, type RequestFacts } from './context.ts';
-
+import { type ContextDeps, createIdentity, RequestContext, type RequestFacts } from './context.ts';
 import { createDocuments, type GraphqlRequest, type ValidDocument } from './documents/documents.ts';
 import { readResume, type Resume } from './documents/resuming.ts';
 import type { TrustedDocuments } from './documents/trusted-documents.ts';
@@ -89,16 +87,14 @@ export interface EngineDeps extends ContextDeps {
 export type Engine = ReturnType<typeof createEngine>;
 
 export function createEngine(deps: EngineDeps) {
-  const { config, log, metrics, scheduler, hasOwners, readsNeedToken } = deps;
+  const { config, log, metrics, scheduler, hasOwners } = deps;
   const schema = createSchema();
   const findDocument = createDocuments(schema, config, deps.trustedDocuments);
   const countErrors = createErrorCounter(metrics);
   const { toArgs, run, runEvent } = createExecution(schema, { countErrors, log });
   const requestLimits = createBudgetLimits(deps, deps.pool);
   const eventLimits = createBudgetLimits(deps);
-
-  const authorize = (viewer: RequestFacts['viewer']): MaybePromise<Account | undefined> =>
-    hasOwners ? andThen(viewer(), readsNeedToken ? requireAccount : asIs) : undefined;
+  const { authorize, readerOf } = createIdentity(deps);
 
   return {
     schema,
@@ -118,8 +114,8 @@ export function createEngine(deps: EngineDeps) {
         throw new RequestError(toErrors(error, log, requestId));
       }
     },
-    /** The account, if posts have owners (R36); throws, or rejects, without the token it needs. */
     authorize,
+    readerOf,
     /**
      * Executes a query or mutation. Rejects with a RequestError if it has no data, with an AppError
      * for a request without a token, and with `overloaded`.
@@ -129,7 +125,7 @@ export function createEngine(deps: EngineDeps) {
       // Awaited only where needed: what runs after an `await` is not in the turn any more.
       const authorized = authorize(context.facts.viewer);
       const account = isPromise(authorized) ? await authorized : authorized;
-      if (hasOwners) context.reader = toReader(account);
+      context.reader = readerOf(account);
       let outcome: Outcome = 'refused';
       context.beginExecution(operation);
       try {
@@ -154,13 +150,6 @@ export function createEngine(deps: EngineDeps) {
       return { events: source[Symbol.asyncIterator]() as Subscribed<Comment>, toJson };
     },
   };
-}
-
-const asIs = (account: Account | undefined): Account | undefined => account;
-
-function requireAccount(account: Account | undefined): Account {
-  if (account !== undefined) return account;
-  throw new AppError('missing_token', 'This operation needs a bearer token.');
 }
 
 const noCodes: readonly GraphqlCode[] = [];

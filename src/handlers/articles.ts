@@ -54,10 +54,10 @@ export function createArticleHandlers(deps: ArticleDeps) {
     );
   };
 
-  const created = records.created(route);
+  const [find, created] = [records.find(route), records.created(route, () => undefined)];
   return {
-    list: (request) => records.list(request, route),
-    find: records.find(route),
+    list: (request) => records.list(request, undefined, route),
+    find: (request) => find(request, undefined),
 
     create: async (request) => {
       const decode = (body: unknown) => decodeArticleDraft(body, bodyBytesMax);
@@ -105,7 +105,7 @@ export function createArticleHandlers(deps: ArticleDeps) {
 
 /** The present tag of the list of all, which is short enough to be changed and to have one. */
 function tagOf({ read }: HandlerDeps['responses'], all: readonly Article[]): string {
-  const records = read();
+  const records = read(undefined);
   records.note('articles');
   return createEtag(`[${all.map(route.toJson).join(',')}]`, records.version);
 }

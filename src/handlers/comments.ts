@@ -1,12 +1,12 @@
 /** Comments over REST (Spec §4.2, R7, R8, R11). */
 
+import type { ReaderHandler } from '../auth/access.ts';
 import { toId } from '../domain/ids.ts';
-import { checkOwner } from '../domain/readers.ts';
+import { checkOwner, type Records } from '../domain/readers.ts';
 import { readJson } from '../http/json.ts';
-import type { Handler, HttpRequest } from '../http/message.ts';
+import type { HttpRequest } from '../http/message.ts';
 import { getFound, getId, getRecord, type RecordRoute } from '../records/record-responses.ts';
 import type { Comment } from '../store/model.ts';
-import type { Records } from '../store/store.ts';
 import { changeRecord } from './changes.ts';
 import { decoderOf, text } from './decode.ts';
 import type { HandlerDeps } from './deps.ts';
@@ -27,31 +27,29 @@ const decodeContent = decoderOf<{ content: string }>({ content: text });
 
 type CommentDeps = Pick<
   HandlerDeps,
-  'store' | 'addComment' | 'viewerOf' | 'readerOf' | 'records' | 'config'
+  'store' | 'addComment' | 'viewerOf' | 'readerOf' | 'responses' | 'records' | 'config'
 >;
 
 export function createCommentHandlers(deps: CommentDeps) {
-  const { store, addComment, viewerOf, readerOf, records, config } = deps;
+  const { store, addComment, viewerOf, readerOf, responses, records, config } = deps;
 
   /** R36: throws 403 for a comment on the post of another author. */
   const get = async (request: HttpRequest): Promise<CommentOfPost> => {
-    const comment = await getRecord(store, request, commentRoute);
-    const post = await store.posts.find(comment.post.id);
-    checkOwner(await readerOf(request), post?.authorId ?? null);
+    const seen = responses.read(await readerOf(request));
+    const comment = await getRecord(seen, request, commentRoute);
+    const post = await seen.posts.find(comment.post.id);
+    checkOwner(seen.reader, post?.authorId ?? null);
     return comment;
   };
 
-  const created = records.created(commentRoute, '[]');
+  const created = records.created(commentRoute, readerOf, '[]');
 
   return {
-    list: (request) => {
+    list: (request, reader) => {
       const id = getId(request, postRoute);
-      return records.list(request, {
+      return records.list(request, reader, {
         key: `/posts/${id}/comments`,
-        list: async (read) => {
-          await getRecord(read, request, postRoute);
-          return read.comments.ofPost(id);
-        },
+        list: async (seen) => seen.comments.ofPost(await getRecord(seen, request, postRoute)),
         members: ['id', 'content', 'createdAt'],
         toJson: toItem,
         toId,
@@ -59,15 +57,16 @@ export function createCommentHandlers(deps: CommentDeps) {
     },
     add: async (request) => {
       const id = getId(request, postRoute);
+      const reader = await readerOf(request);
       const refuse = async (error: unknown): Promise<never> => {
         // That there is no such post is said first.
-        await getRecord(store, request, postRoute);
+        await getRecord(responses.read(reader), request, postRoute);
         throw error;
       };
       const body = readJson(request, config.bodyBytesMax, decodeContent);
       const { content } = await body.catch(refuse);
       const once = await findOnce(request, viewerOf);
-      const comment = getFound(await addComment(id, content, once), postRoute.noun);
+      const comment = getFound(await addComment(reader, id, content, once), postRoute.noun);
       const response = await created(request, comment.id, `/comments/${comment.id}`);
       return toWritten(response, comment);
     },
@@ -76,7 +75,7 @@ export function createCommentHandlers(deps: CommentDeps) {
       changeRecord(request, { ...commentRoute, get, viewerOf, store }, (id, options) =>
         store.comments.remove(id, options),
       ),
-  } satisfies Readonly<Record<string, Handler>>;
+  } satisfies Readonly<Record<string, ReaderHandler>>;
 }
 
 async function findComment({ comments, posts }: Records, commentId: string) {

@@ -1,10 +1,11 @@
 /** Posts over REST (Spec §4.2, R7, R8, R11). */
 
+import type { ReaderHandler } from '../auth/access.ts';
 import { toId } from '../domain/ids.ts';
 import { checkOwner } from '../domain/readers.ts';
 import { readJson } from '../http/json.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
-import { listPosts, postStatuses } from '../records/list-query.ts';
+import { postStatuses } from '../records/list-query.ts';
 import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Post } from '../store/model.ts';
@@ -18,7 +19,7 @@ import { onceOf, toWritten } from './once.ts';
 export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {
   key: '/posts',
   noun: 'post',
-  list: listPosts,
+  list: ({ posts }, filter) => posts.list(filter),
   isFiltered: true,
   find: ({ posts }, id) => posts.find(id),
   toId,
@@ -35,16 +36,21 @@ const decodeChange = decoderOf<Partial<PostMembers>>({
   status: optional(oneOf(postStatuses)),
 });
 
-type PostDeps = Pick<HandlerDeps, 'store' | 'viewerOf' | 'readerOf' | 'records' | 'config'>;
+type PostDeps = Pick<
+  HandlerDeps,
+  'store' | 'viewerOf' | 'readerOf' | 'responses' | 'records' | 'config'
+>;
 
-export function createPostHandlers({ store, viewerOf, readerOf, records, config }: PostDeps) {
+export function createPostHandlers(deps: PostDeps) {
+  const { store, viewerOf, readerOf, responses, records, config } = deps;
   const { bodyBytesMax } = config;
   const { posts } = store;
 
   /** R36: throws 403 for the post of another author. */
   const get = async (request: HttpRequest): Promise<Post> => {
-    const post = await getRecord(store, request, postRoute);
-    checkOwner(await readerOf(request), post.authorId);
+    const reader = await readerOf(request);
+    const post = await getRecord(responses.read(reader), request, postRoute);
+    checkOwner(reader, post.authorId);
     return post;
   };
   const route = { get, toJson, viewerOf, store };
@@ -60,10 +66,10 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
       return changeRecord(request, route, (id, options) => posts.update(id, change, options));
     };
 
-  const created = records.created(postRoute);
+  const created = records.created(postRoute, readerOf);
 
   return {
-    list: (request) => records.list(request, postRoute),
+    list: (request, reader) => records.list(request, reader, postRoute),
     find: records.find(postRoute),
 
     create: async (request) => {
@@ -78,7 +84,7 @@ export function createPostHandlers({ store, viewerOf, readerOf, records, config 
     update: updateBy((request) => readJson(request, bodyBytesMax, decodePost)),
     patch: updateBy((request) => readMergePatch(request, bodyBytesMax, decodeChange)),
     remove: (request) => changeRecord(request, route, (id, options) => posts.remove(id, options)),
-  } satisfies Readonly<Record<string, Handler>>;
+  } satisfies Readonly<Record<string, ReaderHandler>>;
 }
 
 /** R11: the members in this order. */

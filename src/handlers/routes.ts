@@ -26,7 +26,7 @@ const json = { produces: 'application/json' } as const;
 const multipart = { produces: 'multipart/form-data' } as const;
 
 export function createRoutes(deps: RouteDeps): readonly Route[] {
-  const { graphql, pages, writing, reading } = deps;
+  const { graphql, pages, writing, reading, readingAs } = deps;
   const posts = createPostHandlers(deps);
   const comments = createCommentHandlers(deps);
   const accounts = createAccountHandlers(deps);
@@ -41,15 +41,15 @@ export function createRoutes(deps: RouteDeps): readonly Route[] {
     ...pageRoutes('/graphql-ui', pages.graphqlUi),
     route('GET', '/hello', { handler: hello, produces: 'text/plain' }),
     // Spec §4.2
-    route('GET', '/posts', { handler: reading(posts.list), ...json }),
+    route('GET', '/posts', { handler: readingAs(posts.list), ...json }),
     route('POST', '/posts', { handler: writing(posts.create) }),
-    route('GET', '/posts/{id}', { handler: reading(posts.find), ...json }),
+    route('GET', '/posts/{id}', { handler: readingAs(posts.find), ...json }),
     route('PUT', '/posts/{id}', { handler: writing(posts.update) }),
     route('PATCH', '/posts/{id}', { handler: writing(posts.patch) }),
     route('DELETE', '/posts/{id}', { handler: writing(posts.remove) }),
-    route('GET', '/posts/{id}/comments', { handler: reading(comments.list), ...json }),
+    route('GET', '/posts/{id}/comments', { handler: readingAs(comments.list), ...json }),
     route('POST', '/posts/{id}/comments', { handler: writing(comments.add) }),
-    route('GET', '/comments/{id}', { handler: reading(comments.find), ...json }),
+    route('GET', '/comments/{id}', { handler: readingAs(comments.find), ...json }),
     route('DELETE', '/comments/{id}', { handler: writing(comments.remove) }),
     // Spec §4.3
     route('POST', '/auth/login', { handler: accounts.login }),

@@ -4,7 +4,7 @@ import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
-import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
+import { getFound, getId, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Todo } from '../store/model.ts';
 import type { TodoMembers } from '../store/store.ts';
 import { changeRecord, readMergePatch } from './changes.ts';
@@ -38,12 +38,14 @@ type TodoDeps = Pick<HandlerDeps, 'store' | 'viewerOf' | 'records' | 'config'>;
 export function createTodoHandlers({ store, viewerOf, records, config }: TodoDeps) {
   const { bodyBytesMax, publicUrl } = config;
   const { todos } = store;
-  const get = (request: HttpRequest): Promise<Todo> => getRecord(store, request, route);
-  const created = records.created(route);
+  const get = async (request: HttpRequest): Promise<Todo> =>
+    getFound(await todos.find(getId(request, route)), route.noun);
+  const find = records.find(route);
+  const created = records.created(route, () => undefined);
   const changed = { get, toJson, viewerOf, store };
   return {
-    list: (request) => records.list(request, route),
-    find: records.find(route),
+    list: (request) => records.list(request, undefined, route),
+    find: (request) => find(request, undefined),
 
     create: async (request) => {
       const { title, completed = false } = await readJson(request, bodyBytesMax, decodeTodo);

@@ -1,9 +1,10 @@
 /** The query string of a list: which records a page has, and the next page (R14a, R37). */
 
 import { toId as toUuid } from '../domain/ids.ts';
+import type { PostFilter } from '../domain/readers.ts';
 import { AppError } from '../errors.ts';
-import type { Post, PostStatus } from '../store/model.ts';
-import type { List, Range, Records } from '../store/store.ts';
+import type { PostStatus } from '../store/model.ts';
+import type { Range } from '../store/store.ts';
 
 /** Limit for the records of a page. */
 export const limitMax = 1_000;
@@ -13,18 +14,6 @@ export const oneLimit = `one whole number from 1 to ${limitMax}`;
 export const oneId = 'one id';
 export const postStatuses: readonly PostStatus[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
 const oneStatus = `one of ${postStatuses.join(', ')}`;
-
-/** Selects posts (R37, R46). */
-export interface PostFilter {
-  readonly author?: string | undefined;
-  readonly status?: PostStatus | undefined;
-}
-
-export function listPosts({ posts }: Pick<Records, 'posts'>, filter: PostFilter): List<Post> {
-  const { author, status } = filter;
-  if (author !== undefined) return posts.ofAuthor(author, status);
-  return status === undefined ? posts.all : posts.ofStatus(status);
-}
 
 export interface ListQuery extends Range, PostFilter {}
 

@@ -1,18 +1,18 @@
 /** Responds with records: one by its id, or a list, whole or in pages. */
 
+import type { PostFilter, Reader, Records } from '../domain/readers.ts';
 import { AppError } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
 import {
   emptyResponse,
-  type Handler,
   type HttpResponse,
   type HttpRequest,
   jsonTextResponse,
 } from '../http/message.ts';
 import { prefersRepresentation, withPreferenceApplied } from '../http/prefer.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { List, Page, Records, RecordText } from '../store/store.ts';
-import { type ListQuery, type PostFilter, toListQuery, toTarget } from './list-query.ts';
+import type { List, Page, RecordText } from '../store/store.ts';
+import { type ListQuery, toListQuery, toTarget } from './list-query.ts';
 import type { ToListResponse } from './list-response.ts';
 import { type ResponseCache, toJsonBody, type ToText } from './response-cache.ts';
 import type { TrackedRecords } from './tracked-records.ts';
@@ -36,13 +36,16 @@ export interface ListRoute<T> {
   /** Its path, as this service writes it. */
   readonly key: string;
   /** `filter`: only the posts that it selects. */
-  readonly list: (records: TrackedRecords, filter: PostFilter) => MaybePromise<List<T>>;
+  readonly list: (records: Records, filter: PostFilter) => MaybePromise<List<T>>;
   readonly isFiltered?: true;
   readonly toJson: (record: T) => string;
   /** The members of `toJson`, if a list can have many records. */
   readonly members?: readonly string[];
   readonly toId: (text: string) => Id | undefined;
 }
+
+/** Finds who asks; undefined if the records are those of everybody. */
+type ReaderOf = (request: HttpRequest) => MaybePromise<Reader | undefined>;
 
 interface RecordResponsesDeps {
   readonly responses: ResponseCache;
@@ -60,27 +63,28 @@ export type RecordResponses = ReturnType<typeof createRecordResponses>;
 export function createRecordResponses({ responses, toListResponse, toText }: RecordResponsesDeps) {
   return {
     /** The handler for `GET` of one record, with its entity tag. */
-    find: <I extends Id, T>(route: RecordRoute<I, T>): Handler => {
-      return (request) => {
+    find: <I extends Id, T>(route: RecordRoute<I, T>) => {
+      return (request: HttpRequest, reader: Reader | undefined): MaybePromise<HttpResponse> => {
         const { path } = request;
         const key = usualPath.test(path) ? path : `${route.key}/${getId(request, route)}`;
-        return responses.respond(key, (records) =>
+        const make = (records: Records): MaybePromise<HttpResponse> =>
           andThen(route.find(records, getId(request, route)), (record) =>
             taggedResponse(toJsonBody(route.toJson(getFound(record, route.noun)))),
-          ),
-        );
+          );
+        return responses.respond(key, make, { reader });
       };
     },
     /**
      * Returns what makes the response to a POST that has created a record, which has the content
      * `plain`. If the client prefers it, the record is the content, as its `GET` gives it (R45).
      */
-    created: <I extends Id, T>(route: RecordRoute<I, T>, plain?: string) => {
+    created: <I extends Id, T>(route: RecordRoute<I, T>, readerOf: ReaderOf, plain?: string) => {
       const base = plain === undefined ? emptyResponse(201) : jsonTextResponse(201, plain);
       return (request: HttpRequest, id: Id, location: string): MaybePromise<HttpResponse> => {
         if (!prefersRepresentation(request)) return toCreated(base, location);
         const key = getFound(route.toId(String(id)), route.noun);
-        return orUndefined(async () => route.find(responses.read(), key)).then((record) => {
+        const find = async () => route.find(responses.read(await readerOf(request)), key);
+        return orUndefined(find).then((record) => {
           if (record === undefined) return toCreated(base, location);
           const text = toJsonBody(route.toJson(record));
           return withPreferenceApplied(toCreated(taggedResponse(text), location));
@@ -93,6 +97,7 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
      */
     list<T extends { readonly id: Id }>(
       request: HttpRequest,
+      reader: Reader | undefined,
       route: ListRoute<T>,
     ): MaybePromise<HttpResponse> {
       const { query } = request;
@@ -100,7 +105,7 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
       const parsed = usualQuery.test(query) ? undefined : parse();
       const target = parsed ? toTarget(route.key, parsed) : `${route.key}?${query}`;
       const make = (records: TrackedRecords) => readList(parsed ?? parse(), route, records);
-      return responses.respond(target, make, { isRead: true });
+      return responses.respond(target, make, { reader, isRead: true });
     },
   };
 

@@ -5,8 +5,11 @@
  * 1. `respond(key, make)` returns the cached response if its records are current. A store to which
  *    other processes write is asked first (`readChanges`).
  * 2. Otherwise `make` returns a response, which is cached unless what it read has changed since.
- * 3. While the store has sent no read since a response was begun, requests with its key share it:
- *    its reads begin after these requests came, so that it is not older than any of them.
+ * 3. While the store has sent no read since a response was begun, requests with its key by the same
+ *    reader share it: its reads begin after these requests came, so that it is not older than any
+ *    of them.
+ * 4. Readers share what is published. A response that depends on who asks is not cached, and an
+ *    administrator, whose lists have more, gets nothing from the cache (R44).
  *
  *     request A   key not current → begin; reads sent so far: 7
  *     request B   reads sent: 7   → shares the response of A
@@ -16,6 +19,7 @@
 
 import { Readable } from 'node:stream';
 import { BoundedMap } from '../bounded-map.ts';
+import type { Reader } from '../domain/readers.ts';
 import type { HttpResponse } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Store } from '../store/store.ts';
@@ -40,6 +44,8 @@ type Make = (records: TrackedRecords) => MaybePromise<MadeResponse>;
 type Start = (fault?: Error) => MaybePromise<HttpResponse>;
 
 interface RespondOptions {
+  /** Who asks. */
+  readonly reader: Reader | undefined;
   /** Equal requests share the first response too; without it, that may be to a mutation. */
   readonly isRead?: boolean;
   /** Calls `work`, which makes the response, when its turn has come. Default: at once. */
@@ -52,6 +58,14 @@ interface ResponseCacheOptions {
   readonly run: string;
   /** The limit for keys and responses together; 0 disables the cache. */
   readonly bytesMax: number;
+}
+
+/** What is asked for. */
+interface Asked extends Pick<RespondOptions, 'reader'> {
+  readonly key: string;
+  /** The key and the account of the reader. */
+  readonly sharedKey: string;
+  readonly make: Make;
 }
 
 /** What requests share that ask for one key before its response has read anything. */
@@ -71,33 +85,34 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
     const entry = entries.get(key);
     return entry?.records.isCurrent() ? entry : undefined;
   };
-  const read = (fault?: Error): TrackedRecords => new TrackedRecords(store, run, fault);
-  const makeNow = async (key: string, make: Make, fault?: Error): Promise<HttpResponse> => {
+  const read = (reader: Reader | undefined, fault?: Error): TrackedRecords =>
+    new TrackedRecords(store, { reader, run, fault });
+  const makeNow = async ({ key, sharedKey, reader, make }: Asked, fault?: Error) => {
     // Another request may have made it while this one waited for its turn.
     const other = readChanges === undefined ? findCurrent(key) : undefined;
     if (other !== undefined) return other.response;
-    const begun = shared.get(key);
+    const begun = shared.get(sharedKey);
     if (begun !== undefined) {
       begun.readsSent ??= readsSent?.();
-      setImmediate(() => shared.delete(key));
+      setImmediate(() => shared.delete(sharedKey));
     }
-    const records = read(fault);
+    const records = read(reader, fault);
     const response = await make(records);
     // If a write came while the response was made, it is sent but not cached.
-    if (response.isSingle === true || !records.isCurrent()) return response;
+    if (response.isSingle === true || records.isPersonal || !records.isCurrent()) return response;
     const size = entryBytes + notedBytes * records.places.length + key.length + bytesOf(response);
     // A copy, because V8 keeps the whole target alive for a key that is a slice of it.
     entries.set(Buffer.from(key, 'latin1').toString('latin1'), { response, records }, size);
     return response;
   };
   /** For a store that has to be asked whether a response is current. */
-  const respondAsked = async (key: string, start: Start): Promise<HttpResponse> => {
+  const respondAsked = async ({ key, sharedKey }: Asked, start: Start): Promise<HttpResponse> => {
     const entry = findCurrent(key);
     const fault = entry && (await readChanges?.().then(noFault, toFault));
     // What is made fails when it reads, so that REST and GraphQL respond in their own ways.
     if (fault !== undefined) return start(fault);
     if (entry?.records.isCurrent()) return entry.response;
-    const other = shared.get(key);
+    const other = shared.get(sharedKey);
     const sent = readsSent?.();
     // A read begins after its request came: who comes later gets a response of its own.
     if (other?.response !== undefined && (other.readsSent ?? sent) === sent) {
@@ -106,12 +121,12 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
       return response.body instanceof Readable ? start() : response;
     }
     const own: Shared = {};
-    shared.set(key, own);
+    shared.set(sharedKey, own);
     return (own.response = start());
   };
 
   return {
-    /** Opens the present records. */
+    /** Opens the present records of a reader. */
     read,
     /**
      * Returns the cached response for `key` (Latin-1 text), if nothing that it read has changed;
@@ -121,15 +136,20 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
     respond(
       key: string | undefined,
       make: Make,
-      { isRead = false, runInTurn = (work) => work() }: RespondOptions = {},
+      { reader, isRead = false, runInTurn = (work) => work() }: RespondOptions,
     ): MaybePromise<HttpResponse> {
-      if (key === undefined) return runInTurn(() => make(read()));
-      const start: Start = (fault) => runInTurn(() => makeNow(key, make, fault));
+      if (key === undefined || reader?.isAdmin === true) return runInTurn(() => make(read(reader)));
+      const asked = { key, sharedKey: toSharedKey(key, reader), reader, make };
+      const start: Start = (fault) => runInTurn(() => makeNow(asked, fault));
       if (readChanges === undefined) return findCurrent(key)?.response ?? start();
       // A key with an entry is that of a read.
-      return isRead || entries.get(key) !== undefined ? respondAsked(key, start) : start();
+      return isRead || entries.get(key) !== undefined ? respondAsked(asked, start) : start();
     },
   };
+}
+
+function toSharedKey(key: string, reader: Reader | undefined): string {
+  return reader?.id === undefined ? key : `${reader.id} ${key}`;
 }
 
 const noFault = (): undefined => undefined;

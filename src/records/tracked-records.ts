@@ -1,18 +1,33 @@
 /**
- * Records as one response reads them. Versions are noted before a read; a response is reused while
- * they are the same. A version is the count of changes at a place (`store/changes.ts`): that of a
- * record by its id, of an owner's list by the owner, of any other list by its area. A response can
- * be made only from what is noted, because it gets nothing else.
+ * Records as one response reads them: those that exist for its reader (`domain/readers.ts`).
+ * Versions are noted before a read; a response is reused while they are the same. A version is the
+ * count of changes at a place (`store/changes.ts`): that of a record by its id, of an owner's list
+ * by the owner, of any other list by its area. A response can be made only from what is noted,
+ * because it gets nothing else.
  */
 
+import { mayRead, type Reader, type Records, toReadable } from '../domain/readers.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Area, Changes } from '../store/changes.ts';
-import type { List, Records, Store } from '../store/store.ts';
+import type { Post, PostStatus } from '../store/model.ts';
+import type { List, Store } from '../store/store.ts';
 
 /** Beyond these, what a response reads is noted by its area. */
 const placesMax = 128;
 
+interface TrackedOptions {
+  /** Required, so that nobody forgets it: undefined reads everything. */
+  readonly reader: Reader | undefined;
+  /** Identifies this process. */
+  readonly run?: string;
+  /** If given, each read fails with it. */
+  readonly fault?: Error | undefined;
+}
+
 export class TrackedRecords implements Records {
+  readonly reader: Reader | undefined;
+  /** True if another reader may get another response: of what is published, all get the same. */
+  isPersonal = false;
   readonly #store: Store;
   readonly #run: string;
   readonly #fault: Error | undefined;
@@ -22,8 +37,8 @@ export class TrackedRecords implements Records {
   /** The sum of the counts, each as it was when its place was noted. */
   #sum: number;
 
-  /** `run` identifies this process. With `fault`, each read fails with it. */
-  constructor(store: Store, run: string, fault?: Error) {
+  constructor(store: Store, { reader, run = '', fault }: TrackedOptions) {
+    this.reader = reader;
     this.#store = store;
     this.#run = run;
     this.#fault = fault;
@@ -33,21 +48,30 @@ export class TrackedRecords implements Records {
 
   get posts(): Records['posts'] {
     return {
-      all: this.#all('posts', this.#store.posts.all),
-      ofAuthor: (id, status) => this.note('posts', id).posts.ofAuthor(id, status),
-      ofStatus: (status) => this.note('posts').posts.ofStatus(status),
-      find: (id) => this.note('posts', id).posts.find(id),
+      list: (filter) => {
+        const { author, status } = toReadable(filter, this.reader);
+        this.#noteStatus(status);
+        const { posts } = this.note('posts', author);
+        if (author !== undefined) return posts.ofAuthor(author, status);
+        return status === undefined ? posts.all : posts.ofStatus(status);
+      },
+      find: (id) => {
+        const found = this.note('posts', id).posts.find(id);
+        return this.reader === undefined ? found : andThen(found, (post) => this.#show(post));
+      },
     };
   }
   get comments(): Records['comments'] {
     return {
       find: (id) =>
         andThen(this.note('comments', id).comments.find(id), (comment) => {
+          if (comment === undefined) return undefined;
           // The change that removes its post with it counts at the post's list of comments.
-          if (comment !== undefined) this.note('comments', comment.postId);
-          return comment;
+          this.note('comments', comment.postId);
+          if (this.reader === undefined) return comment;
+          return andThen(this.posts.find(comment.postId), (post) => post && comment);
         }),
-      ofPost: (id) => this.note('comments', id).comments.ofPost(id),
+      ofPost: ({ id }) => this.note('comments', id).comments.ofPost(id),
     };
   }
   get authors(): Records['authors'] {
@@ -73,10 +97,20 @@ export class TrackedRecords implements Records {
 
   /**
    * Identifies the state that was read, if always the same places are; undefined if other processes
-   * may have changed it.
+   * may have changed it, or if it would tell of changes that do not exist for the reader.
    */
   get version(): string | undefined {
-    return this.#store.readChanges === undefined ? `${this.#run}-${this.#sum}` : undefined;
+    const isKnown = this.#store.readChanges === undefined && this.reader === undefined;
+    return isKnown ? `${this.#run}-${this.#sum}` : undefined;
+  }
+
+  #noteStatus(status: PostStatus | undefined): void {
+    this.isPersonal ||= this.reader !== undefined && status !== 'PUBLISHED';
+  }
+
+  #show(post: Post | undefined): Post | undefined {
+    if (post !== undefined) this.#noteStatus(post.status);
+    return mayRead(this.reader, post) ? post : undefined;
   }
 
   #all<T>(area: Area, list: List<T>): List<T> {

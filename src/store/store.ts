@@ -190,15 +190,6 @@ export interface Articles {
   ): MaybePromise<Repeated | undefined>;
 }
 
-/** The records from which responses are made. */
-export interface Records {
-  readonly posts: Pick<Posts, 'all' | 'ofAuthor' | 'ofStatus' | 'find'>;
-  readonly comments: Pick<Comments, 'find' | 'ofPost'>;
-  readonly authors: Authors;
-  readonly todos: Pick<Todos, 'all' | 'find'>;
-  readonly articles: Pick<Articles, 'all' | 'find'>;
-}
-
 export interface Store {
   /** True if a record is the same object for each read, until it changes. */
   readonly keepsObjects: boolean;

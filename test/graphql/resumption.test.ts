@@ -45,17 +45,20 @@ async function resumption() {
     execute: async (
       _: unknown,
       { content }: { content: string },
-      deliver: (json: Buffer) => void,
+      deliver: (json: Buffer) => Promise<void>,
     ) => {
       await nextIteration();
-      deliver(Buffer.from(content));
+      await deliver(Buffer.from(content));
     },
     leave: (member: Subscriber) => void subscribers.delete(member),
   };
   const resume = { after: first?.id, postId: undefined };
   const deps = { store, commentAdded: topic, pool, log: () => undefined };
   const more = { scheduler: createScheduler(), gate: createGate(1) };
-  const member = new Resumption({ subscriber, resume, group }, { ...deps, ...more });
+  const member = new Resumption(
+    { subscriber, reader: undefined, resume, group },
+    { ...deps, ...more },
+  );
   subscribers.add(member);
   const events: SharedEvent[] = [];
   return {

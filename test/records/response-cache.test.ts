@@ -14,15 +14,22 @@ import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
 import { driverOptions } from '../support/driver-options.ts';
 
+/** Everybody reads everything. */
+const reader = undefined;
+
 function open(bytesMax = 10_000, store = newStore()) {
   const responses = createResponseCache({ store, run: 'run', bytesMax });
   /** What is responded to what reads todos: `body`, where that was made now, after `meanwhile`. */
   const ask = async (key: string, body: string, meanwhile?: () => unknown): Promise<unknown> => {
-    const made = responses.respond(key, async (records) => {
-      await records.todos.all.read();
-      await meanwhile?.();
-      return jsonTextResponse(200, body);
-    });
+    const made = responses.respond(
+      key,
+      async (records) => {
+        await records.todos.all.read();
+        await meanwhile?.();
+        return jsonTextResponse(200, body);
+      },
+      { reader },
+    );
     return (await made).body;
   };
   return { store, ask, responses };
@@ -56,7 +63,7 @@ it('what an equal request may not get is not cached', async () => {
   const { responses } = open();
   for (const body of ['one', 'two']) {
     const make = () => ({ ...jsonTextResponse(200, body), isSingle: true });
-    assert.equal((await responses.respond('a', make)).body, body);
+    assert.equal((await responses.respond('a', make, { reader })).body, body);
   }
 });
 
@@ -73,7 +80,7 @@ it('what others have made while a request waited for its turn is not made again'
       await records.todos.all.read();
       return jsonTextResponse(200, String((made += 1)));
     };
-    return (await responses.respond('a', make, { runInTurn })).body;
+    return (await responses.respond('a', make, { reader, runInTurn })).body;
   };
   for (const expected of ['1', '2']) {
     const both = [ask(), ask()];
@@ -163,7 +170,9 @@ it('requests of one turn share what is made anew, but no stream and no failure t
   assert.deepEqual(await Promise.all(both), ['two', 'two']);
   state.number += 1;
   const toStream = () => ({ ...jsonTextResponse(200, ''), body: Readable.from(['x']) });
-  const [one, other] = await Promise.all([1, 2].map(async () => responses.respond('a', toStream)));
+  const [one, other] = await Promise.all(
+    [1, 2].map(async () => responses.respond('a', toStream, { reader })),
+  );
   assert.ok(one?.body instanceof Readable && other?.body instanceof Readable);
   assert.notEqual(one.body, other.body);
   await ask('b', 'one');
@@ -180,13 +189,13 @@ it('equal reads of one turn share their first response, and what may be a mutati
     [false, ['2', '3']],
   ] as const) {
     await t.test(JSON.stringify([isRead, expected]), async () => {
-      const both = [1, 2].map(async () => responses.respond('a', make, { isRead }));
+      const both = [1, 2].map(async () => responses.respond('a', make, { reader, isRead }));
       const bodies = (await Promise.all(both)).map(({ body }) => body);
       assert.deepEqual(bodies, expected);
       await nextIteration();
     });
   }
-  assert.equal((await responses.respond('a', make, { isRead: true })).body, '4');
+  assert.equal((await responses.respond('a', make, { reader, isRead: true })).body, '4');
 });
 
 it('what was read before a request came is not its response', async () => {
@@ -194,7 +203,7 @@ it('what was read before a request came is not its response', async () => {
   const { responses } = open(10_000, store);
   let made = 0;
   const make = () => ({ ...jsonTextResponse(200, String((made += 1))), isSingle: true });
-  const ask = async () => (await responses.respond('a', make, { isRead: true })).body;
+  const ask = async () => (await responses.respond('a', make, { reader, isRead: true })).body;
   const before = [ask(), ask()];
   // In the same iteration of the event loop, but after the read of the first two.
   state.sent += 1;

@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import type { Records } from '../../dist/domain/readers.js';
 import { TrackedRecords } from '../../dist/records/tracked-records.js';
 import type { Author } from '../../dist/store/model.js';
-import type { DatabaseStore, InitialData, Records, Store } from '../../dist/store/store.js';
+import type { DatabaseStore, InitialData, Store } from '../../dist/store/store.js';
 import { changing, toDraft } from '../support/article-texts.ts';
 import { driverOptions } from '../support/driver-options.ts';
 import { times } from '../support/lists.ts';
@@ -36,18 +37,18 @@ const initial: InitialData = {
 
 /** Every way to reach records. */
 const reads: Readonly<Record<string, (records: Records) => unknown>> = {
-  posts: ({ posts }) => posts.all.read(),
-  'posts as JSON': ({ posts }) => posts.all.readJson?.({ limit: 1 }, ['id', 'title']),
-  drafts: ({ posts }) => posts.ofStatus('DRAFT').read(),
+  posts: ({ posts }) => posts.list({}).read(),
+  'posts as JSON': ({ posts }) => posts.list({}).readJson?.({ limit: 1 }, ['id', 'title']),
+  drafts: ({ posts }) => posts.list({ status: 'DRAFT' }).read(),
 
-  'drafts of ada': ({ posts }) => posts.ofAuthor(ada.id, 'DRAFT').read(),
-  'posts of ada': ({ posts }) => posts.ofAuthor(ada.id).read(),
-  'posts of nobody': ({ posts }) => posts.ofAuthor(r).read(),
+  'drafts of ada': ({ posts }) => posts.list({ author: ada.id, status: 'DRAFT' }).read(),
+  'posts of ada': ({ posts }) => posts.list({ author: ada.id }).read(),
+  'posts of nobody': ({ posts }) => posts.list({ author: r }).read(),
   'post p': ({ posts }) => posts.find(p),
   'post q': ({ posts }) => posts.find(q),
   'post r': ({ posts }) => posts.find(r),
-  'comments of p': ({ comments }) => comments.ofPost(p).read(),
-  'comments of q': ({ comments }) => comments.ofPost(q).read(),
+  'comments of p': ({ comments }) => comments.ofPost(toPost(11, null)).read(),
+  'comments of q': ({ comments }) => comments.ofPost(toPost(12, null)).read(),
   'comment c of p': ({ comments }) => comments.find(c),
   'comment d of q': ({ comments }) => comments.find(d),
   'comment e of p': ({ comments }) => comments.find(e),
@@ -132,7 +133,7 @@ for (const { name, skip, newUrl } of stores) {
         await store.readChanges?.();
         const all: (readonly [string, TrackedRecords])[] = [];
         for (const [read, make] of Object.entries(reads)) {
-          const records = new TrackedRecords(store, 'run');
+          const records = new TrackedRecords(store, { reader: undefined, run: 'run' });
           await make(records);
           all.push([read, records]);
         }
@@ -156,9 +157,9 @@ for (const { name, skip, newUrl } of stores) {
 it('beyond some places areas are noted, and what changed is still noticed', async (context) => {
   const store = await open(context, 'memory:');
   const readAll = async (): Promise<TrackedRecords> => {
-    const records = new TrackedRecords(store, 'run');
-    for (const number of times(1_000)) await records.comments.ofPost(toId(number)).read();
-    await records.comments.ofPost(p).read();
+    const records = new TrackedRecords(store, { reader: undefined, run: 'run' });
+    for (const number of times(1_000)) await records.comments.ofPost(toPost(number, null)).read();
+    await records.comments.ofPost(toPost(11, null)).read();
     return records;
   };
   const records = await readAll();
@@ -172,8 +173,8 @@ it('beyond some places areas are noted, and what changed is still noticed', asyn
 it('the version changes with what was read, and with nothing else', async (context) => {
   const store = await open(context, 'memory:');
   const versionOf = async (): Promise<string | undefined> => {
-    const records = new TrackedRecords(store, 'run');
-    await records.comments.ofPost(p).read();
+    const records = new TrackedRecords(store, { reader: undefined, run: 'run' });
+    await records.comments.ofPost(toPost(11, null)).read();
     return records.version;
   };
   const before = await versionOf();
@@ -185,7 +186,7 @@ it('the version changes with what was read, and with nothing else', async (conte
 
 it('each read of records with a fault fails with it', async (context) => {
   const fault = new Error('Away.');
-  const records = new TrackedRecords(await open(context, 'memory:'), 'run', fault);
+  const records = new TrackedRecords(await open(context, 'memory:'), { reader: undefined, fault });
   for (const [name, read] of Object.entries(reads)) {
     await context.test(name, async () => {
       assert.throws(() => read(records), fault, name);

@@ -166,8 +166,8 @@ export function testRequests(open: Open): void {
     t.after(async () => events.return?.());
     await store.comments.ready?.();
     const once = newOnce();
-    await Promise.all(times(5).map(async () => addComment(post, 'a', once)));
-    await addComment(post, 'b', newOnce());
+    await Promise.all(times(5).map(async () => addComment(undefined, post, 'a', once)));
+    await addComment(undefined, post, 'b', newOnce());
     const [first, second] = [await events.next(), await events.next()];
     assert.deepEqual([first.value?.content, second.value?.content], ['a', 'b']);
   });

@@ -6,12 +6,16 @@ import { jsonTextResponse } from '../../dist/http/message.js';
 import type { TrackedRecords } from '../../dist/records/tracked-records.js';
 import { createResponseCache } from '../../dist/records/response-cache.js';
 import { times } from '../support/lists.ts';
+import { made as toMade } from '../support/made.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
 import { database } from '../support/shared-postgres.ts';
 import { openSession } from '../support/session.ts';
 import { openOn } from '../support/stores.ts';
 import { until } from '../support/until.ts';
+
+/** Everybody reads everything. */
+const reader = undefined;
 
 test('commits are seen at once, in whichever order they were begun', { skip }, async (t) => {
   const url = await database.emptyDatabase();
@@ -39,18 +43,18 @@ test('a response is cached while nobody commits', { skip }, async (t) => {
   let made = 0;
   const make = async (records: TrackedRecords) => {
     made += 1;
-    await records.posts.all.read();
+    await records.posts.list({}).read();
     return jsonTextResponse(200, '[]');
   };
   // Other tests may commit to other databases of the same server.
   await until('a response that is kept', async () => {
     const before = made;
-    await responses.respond('key', make);
+    await responses.respond('key', make, { reader });
     return made === before;
   });
   await store.posts.create({ title: 'a', content: 'b', authorId: null });
   const before = made;
-  await responses.respond('key', make);
+  await responses.respond('key', make, { reader });
   assert.equal(made, before + 1);
 });
 
@@ -76,29 +80,36 @@ test('a database that does not answer is no reason to send what is cached', { sk
   const store = await openOn(t, await database.emptyDatabase());
   const responses = createResponseCache({ store, run: 'run', bytesMax: 10_000 });
   const make = async (records: TrackedRecords) => {
-    await records.posts.all.read();
+    await records.posts.list({}).read();
     return jsonTextResponse(200, '[]');
   };
-  await responses.respond('key', make);
+  await responses.respond('key', make, { reader });
   await store.close();
-  await assert.rejects(async () => responses.respond('key', make), { code: 'unavailable' });
+  await assert.rejects(async () => responses.respond('key', make, { reader }), {
+    code: 'unavailable',
+  });
 });
 
 test('a write of this node makes anew only what has read its records', { skip }, async (t) => {
   const store = await openOn(t, await database.emptyDatabase());
   const responses = createResponseCache({ store, run: 'run', bytesMax: 10_000 });
   const draft = { title: 'a', content: 'b', authorId: null };
-  const [post, other] = [await store.posts.create(draft), await store.posts.create(draft)];
+  const post = toMade(await store.posts.create(draft));
+  const other = await store.posts.create(draft);
   let made = 0;
   const madeBy = async (write: () => Promise<unknown>): Promise<number> => {
     const before = made;
     await write();
-    await responses.respond('key', async (records) => {
-      made += 1;
-      await records.posts.find(post.id);
-      await records.comments.ofPost(post.id).read();
-      return jsonTextResponse(200, '{}');
-    });
+    await responses.respond(
+      'key',
+      async (records) => {
+        made += 1;
+        await records.posts.find(post.id);
+        await records.comments.ofPost(post).read();
+        return jsonTextResponse(200, '{}');
+      },
+      { reader },
+    );
     return made - before;
   };
   const add = async (id: string) => store.comments.add(id, 'c');

@@ -121,7 +121,7 @@ export async function startEndpoint(
     /** The post that comments go to. */
     postId,
     /** Adds a comment as REST would. */
-    comment: (content: string) => void addComment(postId, content),
+    comment: (content: string) => void addComment(undefined, postId, content),
   };
 }
 

@@ -31,8 +31,10 @@
 
 import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
 import type { Topic } from '../../domain/comments.ts';
+import { mayRead, type Reader } from '../../domain/readers.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import { type ConnectionMemory, type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Scheduler } from '../../scheduler.ts';
 import type { Place } from '../../store/comments-after.ts';
@@ -47,7 +49,7 @@ import { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 
 interface ResumptionDeps {
-  readonly store: Pick<Store, 'comments'>;
+  readonly store: Pick<Store, 'comments' | 'posts'>;
   readonly commentAdded: Pick<Topic<Comment>, 'position'>;
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly scheduler: Scheduler;
@@ -58,18 +60,20 @@ interface ResumptionDeps {
 
 interface Resumed {
   readonly subscriber: Subscriber;
+  /** Who asks: comments that do not exist for this reader are left out (R44). */
+  readonly reader: Reader | undefined;
   readonly resume: Resume;
   readonly group: ResumedGroup;
 }
 
 /** What it uses of its group. */
 interface ResumedGroup {
-  readonly subscribers: Pick<Set<Subscriber>, 'has'>;
+  readonly subscribers: { has(subscriber: Subscriber): boolean };
   readonly opened: Promise<Subscription> | undefined;
   execute(
     toJson: Subscription['toJson'],
     comment: Comment,
-    deliver: (json: Buffer) => void,
+    deliver: (json: Buffer) => Promise<void>,
   ): Promise<void>;
   leave(subscriber: Subscriber): void;
 }
@@ -82,10 +86,11 @@ const sentBytesMax = 32_768;
 const heldBytesMax = uncountedBytesMax;
 /** Memory of a held event without its JSON, in bytes. */
 const eventBytes = 256;
-const retryMilliseconds = 1_000;
+export const retryMilliseconds = 1_000;
 
 export class Resumption implements Subscriber {
   readonly #subscriber: Subscriber;
+  readonly #reader: Reader | undefined;
   readonly #resume: Resume;
   readonly #group: ResumedGroup;
   readonly #deps: ResumptionDeps;
@@ -98,8 +103,9 @@ export class Resumption implements Subscriber {
   #limit = pageLimit;
   #isLive = false;
 
-  constructor({ subscriber, resume, group }: Resumed, deps: ResumptionDeps) {
+  constructor({ subscriber, reader, resume, group }: Resumed, deps: ResumptionDeps) {
     this.#subscriber = subscriber;
+    this.#reader = reader;
     this.#resume = resume;
     this.#group = group;
     this.#deps = deps;
@@ -147,10 +153,20 @@ export class Resumption implements Subscriber {
   }
 
   async #findPlace(): Promise<Place> {
-    const { after } = this.#resume;
-    const place = after === undefined ? after : await this.#deps.store.comments.placeOf(after);
+    const { comments } = this.#deps.store;
+    const after = this.#resume.after ?? '';
+    const isThere = after !== '' && (await this.#exists(() => comments.find(after)));
+    const place = isThere ? await comments.placeOf(after) : undefined;
     if (place === undefined) throw new AppError('not_found', 'There is no comment with this id.');
     return place;
+  }
+
+  /** Whether a comment exists for the reader. */
+  async #exists(find: () => MaybePromise<Comment | undefined>): Promise<boolean> {
+    if (this.#reader === undefined) return true;
+    const comment = await find();
+    const post = comment && (await this.#deps.store.posts.find(comment.postId));
+    return mayRead(this.#reader, post);
   }
 
   /** Reads and sends a page, or what the client may have queued of it. Returns the new place. */
@@ -185,7 +201,8 @@ export class Resumption implements Subscriber {
     try {
       for (const { comment } of found) {
         if (sent >= sentBytesMax || !this.#group.subscribers.has(this)) break;
-        await this.#group.execute(toJson, comment, (json) => {
+        await this.#group.execute(toJson, comment, async (json) => {
+          if (!(await this.#exists(() => comment))) return;
           const facts = { id: comment.id, position: 0, isSameIteration: true };
           const isSent = this.#subscriber.next(new SharedEvent(json, pool, facts));
           if (!isSent) metrics?.subscriberDropped('slow_consumer');

@@ -5,23 +5,25 @@
  */
 
 import { hash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type DocumentNode, print, visit } from 'graphql';
 import type { Access } from '../../auth/access.ts';
 import { AppError, toStack } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Topic } from '../../domain/comments.ts';
-import type { Account, Comment } from '../../store/model.ts';
+import { mayRead, type Reader } from '../../domain/readers.ts';
+import type { Account, Comment, Post } from '../../store/model.ts';
 import { createScheduler, type Scheduler } from '../../scheduler.ts';
 import type { Comments, Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
 import type { Resume } from '../documents/resuming.ts';
 import type { Engine, Operation, Subscription } from '../engine.ts';
-import { RequestError, toMasked } from '../errors.ts';
+import { isOutage, RequestError, toErrors, toMasked } from '../errors.ts';
 import { createGate, type Gate } from '../places.ts';
 import { createEventLine, type EventLine } from './event-line.ts';
-import { Resumption } from './resumption.ts';
+import { Resumption, retryMilliseconds } from './resumption.ts';
 import { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 import { createViewers } from './viewers.ts';
@@ -29,13 +31,13 @@ import { createViewers } from './viewers.ts';
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 interface SubscriptionsDeps {
-  readonly engine: Pick<Engine, 'subscribe'>;
+  readonly engine: Pick<Engine, 'subscribe' | 'readerOf'>;
   /** Limit on different subscriptions: each is executed once per event. */
   readonly distinctMax: number;
   /** Accounts for the operations of groups, and for events queued for slow clients. */
   readonly pool: Pick<MemoryPool, 'open' | 'isOver'>;
   readonly log: Log;
-  readonly store: Pick<Store, 'comments'>;
+  readonly store: Pick<Store, 'comments' | 'posts'>;
   readonly commentAdded: Pick<Topic<Comment>, 'position'>;
   readonly ready?: Comments['ready'] | undefined;
   readonly isCurrent: Access['isCurrent'];
@@ -82,7 +84,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
       const startedAt = performance.now();
       const key = toKey(operation);
       const group = groups.get(key) ?? open(operation, key, subscriber);
-      const member = group.add(subscriber, operation.resume);
+      const member = group.add(subscriber, engine.readerOf(account), operation.resume);
       metrics?.operation('subscription', 'ok', performance.now() - startedAt);
       if (account) viewers.add(subscriber, account);
       return () => {
@@ -154,7 +156,8 @@ function toGroupDeps(deps: SubscriptionsDeps): GroupDeps {
 
 /** Equal subscriptions: reads the source, executes each event once and delivers it. */
 class Group {
-  readonly subscribers = new Set<Subscriber>();
+  /** With who asks: an event has no viewer, but some get it and some do not (R44). */
+  readonly subscribers = new Map<Subscriber, Reader | undefined>();
   /** The source, with which the subscribers that resume execute events too. */
   opened: Promise<Subscription> | undefined;
   readonly #deps: GroupDeps;
@@ -174,10 +177,10 @@ class Group {
   }
 
   /** Returns what has to leave: the subscriber, or what resumes for it. */
-  add(subscriber: Subscriber, resume?: Resume): Subscriber {
-    const resumed = resume && { subscriber, resume, group: this };
+  add(subscriber: Subscriber, reader: Reader | undefined, resume?: Resume): Subscriber {
+    const resumed = resume && { subscriber, reader, resume, group: this };
     const member = resumed ? new Resumption(resumed, this.#deps) : subscriber;
-    this.subscribers.add(member);
+    this.subscribers.set(member, reader);
     if (member instanceof Resumption) void member.run();
     return member;
   }
@@ -210,7 +213,7 @@ class Group {
     this.#ended = true;
     this.#forget();
     this.#closeSource();
-    const subscribers = Array.from(this.subscribers);
+    const subscribers = Array.from(this.subscribers.keys());
     this.subscribers.clear();
     if (ending !== undefined) subscribers.forEach((subscriber) => subscriber.end(ending));
   }
@@ -224,7 +227,7 @@ class Group {
       if (event.done === true || this.#ended) return { kind: 'complete' };
       const { value } = event;
       const { position } = events;
-      await this.execute(toJson, value, (json) => this.#deliver(json, value.id, position));
+      await this.execute(toJson, value, (json) => this.#deliver(json, value, position));
     }
   }
 
@@ -243,19 +246,34 @@ class Group {
   }
 
   /** Subscribers that join during the delivery do not get the event. */
-  async #deliver(json: Buffer, id: string, position: number): Promise<void> {
-    const { pool, metrics, scheduler } = this.#deps;
+  async #deliver(json: Buffer, comment: Comment, position: number): Promise<void> {
+    const { engine, pool, metrics, scheduler } = this.#deps;
     const isSameIteration = scheduler.turns === this.#turn;
-    const event = new SharedEvent(json, pool, { id, position, isSameIteration });
+    const event = new SharedEvent(json, pool, { id: comment.id, position, isSameIteration });
     this.#turn = scheduler.turns;
+    const post = engine.readerOf() && (await this.#findPost(comment));
     const subscribers = Array.from(this.subscribers);
     for (let at = 0; at < subscribers.length; at += subscribersAtOnce) {
       await scheduler.run(() => {
-        for (const subscriber of subscribers.slice(at, at + subscribersAtOnce)) {
-          if (!subscriber.next(event)) metrics?.subscriberDropped('slow_consumer');
+        for (const [subscriber, reader] of subscribers.slice(at, at + subscribersAtOnce)) {
+          const isTaken = !mayRead(reader, post) || subscriber.next(event);
+          if (!isTaken) metrics?.subscriberDropped('slow_consumer');
         }
       });
     }
+  }
+
+  /** Finds the post of a comment as it is now. While the store is away, it is asked again. */
+  async #findPost({ postId }: Comment): Promise<Post | undefined> {
+    while (!this.#ended) {
+      try {
+        return await this.#deps.store.posts.find(postId);
+      } catch (error) {
+        if (!toErrors(error, this.#deps.log, 'event').every(isOutage)) throw error;
+        await delay(retryMilliseconds, undefined, { ref: false });
+      }
+    }
+    return undefined;
   }
 
   /** Not awaited: `return()` settles the pending `next()`, which ends the reading. */

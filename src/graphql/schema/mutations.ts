@@ -73,10 +73,11 @@ async function addComment(
   const once = await beginWrite(context);
   const id = toId(postId);
   if (id === undefined) throw notFound('post');
-  const { deps, records } = context;
+  const { deps, reader, records } = context;
   // As in REST (R7, R24): the post is looked up before blank content is refused.
   const isBlank = content.trim() === '';
-  const added = await (isBlank ? records.posts.find(id) : deps.addComment(id, content, once));
+  const add = () => deps.addComment(reader, id, content, once);
+  const added = await (isBlank ? records.posts.find(id) : add());
   if (added === undefined) throw notFound('post');
   refuseBlank('content', content);
   context.writes?.note(added);

@@ -16,15 +16,9 @@ import {
   isObjectType,
 } from 'graphql';
 import { toId } from '../../domain/ids.ts';
+import type { PostFilter } from '../../domain/readers.ts';
 import { andThen } from '../../maybe-promise.ts';
-import {
-  invalidParameter,
-  limitMax,
-  listPosts,
-  oneId,
-  oneLimit,
-  type PostFilter,
-} from '../../records/list-query.ts';
+import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/list-query.ts';
 import type { Range } from '../../store/store.ts';
 import type { Author, Comment, Post, PostStatus } from '../../store/model.ts';
 import type { RequestContext } from '../context.ts';
@@ -97,7 +91,7 @@ interface PostsArgs extends PageArgs {
 const resolvers: Resolvers = {
   Query: {
     allPosts: (_, args: PostsArgs, context, info) =>
-      context.readList(listPosts(context.records, toFilter(args)), info, toRange(args)),
+      context.readList(context.records.posts.list(toFilter(args)), info, toRange(args)),
     postById(_, { postId }: { readonly postId: string }, context, info) {
       const id = toId(postId);
       if (id === undefined) return null;
@@ -123,8 +117,8 @@ const resolvers: Resolvers = {
     id: ({ id }: Post) => id,
     title: ({ title }: Post) => title,
     content: ({ content }: Post) => content,
-    comments: ({ id }: Post, args: PageArgs, context, info) =>
-      context.readList(context.records.comments.ofPost(id), info, toRange(args)),
+    comments: (post: Post, args: PageArgs, context, info) =>
+      context.readList(context.records.comments.ofPost(post), info, toRange(args)),
     author({ authorId }: Post, _, context, info) {
       if (authorId === null) return null;
       context.chargeObject(info);
@@ -134,7 +128,7 @@ const resolvers: Resolvers = {
 
   Author: {
     posts: ({ id }: Author, args: PageArgs, context, info) =>
-      context.readList(context.records.posts.ofAuthor(id), info, toRange(args)),
+      context.readList(context.records.posts.list({ author: id }), info, toRange(args)),
   },
 
   Comment: {
