@@ -12,7 +12,12 @@ export interface Told {
 }
 
 /** A subscription over one transport; the result says what comes next: a text, or a code. */
-export type Follow = (t: TestContext, port: number, args: string) => Promise<() => Promise<string>>;
+export type Follow = (
+  t: TestContext,
+  port: number,
+  args: string,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<() => Promise<string>>;
 
 export const toQuery = (args: string): string =>
   `subscription { commentAdded${args && `(${args})`} { id content } }`;
@@ -22,8 +27,8 @@ export const after = (id: string | undefined, postId?: string): string =>
   `after: "${id}"${postId === undefined ? '' : `, postId: "${postId}"`}`;
 
 export const overSocket = (protocol: string, type: string): Follow => {
-  return async (t, port, args) => {
-    const client = await connectReady(port, { protocols: [protocol] });
+  return async (t, port, args, headers = {}) => {
+    const client = await connectReady(port, { protocols: [protocol], headers });
     t.after(() => client.socket.terminate());
     client.send({ id: '1', type, payload: { query: toQuery(args) } });
     return async () => {
@@ -35,8 +40,8 @@ export const overSocket = (protocol: string, type: string): Follow => {
     };
   };
 };
-export const overEvents: Follow = async (t, port, args) => {
-  const reader = await askEvents({ port }, toQuery(args));
+export const overEvents: Follow = async (t, port, args, headers = {}) => {
+  const reader = await askEvents({ port }, toQuery(args), headers);
   t.after(() => void reader.leave());
   assert.equal(await reader.next(), ':');
   return async () => toWord((await nextOf(reader)).told);
