@@ -22,7 +22,7 @@ async function followAll(t: TestContext, blog: Blog, args: string): Promise<read
   for (const { port } of blog.hearing) {
     for (const [transport, follow] of transports) {
       for (const person of subscribers) {
-        const next = await follow(t, port, args, blog.people[person]);
+        const next = await follow(t, { port, headers: blog.people[person] }, args);
         all.push({ title: `${person}, ${transport}, ${args}`, person, next });
       }
     }

@@ -52,6 +52,13 @@ describe('owners', { concurrency: true }, () => {
     const changes = (path: string) => [['PUT', path, texts] as const, ['DELETE', path] as const];
     const [demo] = (await (await server.fetch('/posts?limit=3')).json()) as { id: string }[];
     const others = await send(server, ['POST', '/posts', texts], admin);
+    const toPublic = [
+      'PATCH',
+      others.headers.get('location') ?? '',
+      { status: 'PUBLISHED' },
+    ] as const;
+    const merging = { ...admin, 'Content-Type': 'application/merge-patch+json' };
+    assert.equal(await statusOf(server, toPublic, merging), 204);
     for (const path of [others.headers.get('location') ?? '', `/posts/${demo?.id ?? ''}`]) {
       if (path === own) continue;
       for (const change of changes(path)) {

@@ -60,6 +60,8 @@ for (const place of stores) {
       await blog.remove(removed);
       for (const [content, prefer] of [['c'], ['c', 'return=representation'], ['d']] as const) {
         const expected = await repeat(removed, content, prefer);
+        // R40: what was done before is not looked at again; another request is refused.
+        assert.match(expected, content === 'c' ? /^\[201.*replayed/ : /^\[422/);
         assert.equal(await repeat(hidden, content, prefer), expected);
       }
     });

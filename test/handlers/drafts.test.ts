@@ -8,156 +8,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import {
-  type Blog,
-  type Headers,
-  insiders,
-  openBlog,
-  type Person,
-  seen,
-  strangers,
-} from '../support/drafts.ts';
+  type Ask,
+  asksOf,
+  conditionalOf,
+  type Ids,
+  listQueriesOf,
+  listsOf,
+  mutationsOf,
+  type Named,
+  overHttp,
+  queriesOf,
+  readsOf,
+} from '../support/draft-asks.ts';
+import { type Blog, insiders, openBlog, type Person, seen, strangers } from '../support/drafts.ts';
 import { stores } from '../support/stores.ts';
 import { connectReady } from '../support/ws-clients.ts';
-
-/** A post and its comment. */
-interface Named {
-  readonly post: string;
-  readonly comment: string;
-}
-interface Ids {
-  /** They exist for the author and for administrators. */
-  readonly hidden: readonly Named[];
-  readonly removed: Named;
-  readonly visible: Named;
-  readonly author: string;
-}
-
-interface Ask {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: unknown;
-  readonly headers?: Headers;
-}
-
-const merge = { 'Content-Type': 'application/merge-patch+json' };
-const json = { 'Content-Type': 'application/json' };
-const texts = { title: 'x', content: 'y' };
-
-/** Reads that name the post or its comment, and have to find them. */
-const pathsOf = ({ post, comment }: Named): readonly string[] => [
-  `/posts/${post}`,
-  `/posts/${post.toUpperCase()}`,
-  `/posts/${post}/comments`,
-  `/posts/${post}/comments?limit=1`,
-  `/posts/${post}/comments?limit=1&after=${comment}`,
-  `/comments/${comment}`,
-];
-const queriesOf = ({ post, comment }: Named): readonly string[] => [
-  `{ postById(postId: "${post}") { id title comments { id } author { posts { id } } } }`,
-  `{ postById(postId: "${post}") { comments(first: 1, after: "${comment}") { id } } }`,
-  `query Two { a: postById(postId: "${post}") { id } b: postById(postId: "${post}") { title } }`,
-];
-
-/** Lists, which name the post at most as a place. */
-const listsOf = ({ visible, author }: Ids, after = ''): readonly string[] => {
-  const at = after && `&after=${after}`;
-  const filters = ['', '&status=DRAFT', '&status=PENDING_MODERATION', '&status=PUBLISHED'];
-  return [
-    ...filters.flatMap((filter) => [
-      `/posts?limit=2${filter}${at}`,
-      `/posts?limit=900${filter}${at}`,
-    ]),
-    ...filters.map((filter) => `/posts?author=${author}${filter}${at}`),
-    ...(after === '' ? ['/posts'] : [`/posts?after=${after}`]),
-    `/posts/${visible.post}/comments?limit=1${at}`,
-  ];
-};
-const listQueriesOf = ({ visible, author }: Ids, after = ''): readonly string[] => {
-  const at = after && `, after: "${after}"`;
-  const own = `author: "${author}"`;
-  const args = ['first: 2', 'first: 900', 'first: 1, status: DRAFT', `first: 9, ${own}`].concat(
-    `first: 9, ${own}, status: DRAFT`,
-  );
-  return [
-    ...args.map((each) => `{ allPosts(${each}${at}) { id status comments { id } } }`),
-    `{ postById(postId: "${visible.post}") { author { posts(first: 2${at}) { id } } } }`,
-    `{ postById(postId: "${visible.post}") { comments(first: 1${at}) { id } } }`,
-  ];
-};
-
-/** Writes of a stranger. */
-const mutationsOf = ({ post, comment }: Named): readonly string[] => [
-  `mutation { updatePost(id: "${post}", changes: { status: PUBLISHED }) { id title } }`,
-  `mutation { updatePost(id: "${post}", changes: { title: " " }) { id } }`,
-  `mutation { deletePost(id: "${post}") }`,
-  `mutation { deleteComment(id: "${comment}") }`,
-  `mutation { addComment(commentInput: { postId: "${post}", content: "c" }) }`,
-  `mutation { addComment(commentInput: { postId: "${post}", content: " " }) }`,
-];
-const writesOf = ({ post, comment }: Named): readonly Ask[] => [
-  { method: 'PUT', path: `/posts/${post}`, body: texts, headers: json },
-  { method: 'PUT', path: `/posts/${post}`, body: { title: 1 }, headers: json },
-  { method: 'PUT', path: `/posts/${post}`, body: texts },
-  { method: 'PATCH', path: `/posts/${post}`, body: { status: 'PUBLISHED' }, headers: merge },
-  { method: 'PATCH', path: `/posts/${post}`, body: { status: 'no' }, headers: merge },
-  { method: 'PATCH', path: `/posts/${post}`, body: {}, headers: json },
-  { method: 'DELETE', path: `/posts/${post}` },
-  { method: 'DELETE', path: `/comments/${comment}` },
-  { method: 'POST', path: `/posts/${post}/comments`, body: { content: 'c' }, headers: json },
-  { method: 'POST', path: `/posts/${post}/comments`, body: { content: ' ' }, headers: json },
-  { method: 'POST', path: `/posts/${post}/comments`, body: {} },
-];
-
-/** A request of GraphQL, in each form over HTTP. */
-const overHttp = (query: string): readonly Ask[] => {
-  const form = new FormData();
-  form.append('operations', JSON.stringify({ query }));
-  form.append('map', '{}');
-  const one = { method: 'POST', path: '/graphql', headers: json };
-  const isRead = !query.startsWith('mutation');
-  return [
-    { ...one, body: { query } },
-    { ...one, body: { query }, headers: { ...json, Accept: 'application/graphql-response+json' } },
-    { ...one, body: { query }, headers: { ...json, Accept: 'text/event-stream' } },
-    { ...one, body: [{ query: '{ __typename }' }, { query }, { query }] },
-    { method: 'POST', path: '/graphql', body: form },
-    ...(isRead ? [{ method: 'GET', path: `/graphql?query=${encodeURIComponent(query)}` }] : []),
-  ];
-};
-
-const conditions = (tag: string): readonly Headers[] => [
-  { 'If-None-Match': tag },
-  { 'If-Match': tag },
-  { 'If-None-Match': '*' },
-  { 'If-Match': '*' },
-  { 'Idempotency-Key': 'one' },
-  { Prefer: 'return=representation' },
-];
-
-const readsOf = (named: Named): readonly Ask[] => [
-  ...pathsOf(named).flatMap((path) => ['GET', 'HEAD'].map((method) => ({ method, path }))),
-  ...queriesOf(named).flatMap(overHttp),
-];
-
-/** Everything that names the post. */
-function asksOf(ids: Ids, named: Named): readonly Ask[] {
-  const lists = [...listsOf(ids, named.post), ...listsOf(ids, named.comment)];
-  const queries = [...listQueriesOf(ids, named.post), ...mutationsOf(named)];
-  return [
-    ...readsOf(named),
-    ...writesOf(named),
-    ...lists.map((path) => ({ method: 'GET', path })),
-    ...queries.flatMap(overHttp),
-  ];
-}
-
-/** The same with conditions. `tag`: that of the hidden post, as its author has it. */
-function conditionalOf(named: Named, tag: string): readonly Ask[] {
-  const asks = [...writesOf(named), ...readsOf(named).filter(({ body }) => !body)];
-  return asks.flatMap(({ headers, ...ask }) =>
-    conditions(tag).map((condition) => ({ ...ask, headers: { ...headers, ...condition } })),
-  );
-}
 
 async function fill(blog: Blog) {
   const add = async (post: string): Promise<Named> => ({
@@ -182,21 +47,20 @@ async function fill(blog: Blog) {
 }
 
 async function readLists(blog: Blog, ids: Ids): Promise<readonly string[]> {
-  const texts_: string[] = [];
+  const listed: string[] = [];
   for (const person of strangers) {
-    for (const path of listsOf(ids)) texts_.push(await send(blog, { method: 'GET', path }, person));
+    for (const path of listsOf(ids)) listed.push(await send(blog, { method: 'GET', path }, person));
     for (const query of listQueriesOf(ids)) {
-      for (const ask of overHttp(query)) texts_.push(await send(blog, ask, person));
+      for (const ask of overHttp(query)) listed.push(await send(blog, ask, person));
     }
   }
-  return texts_;
+  return listed;
 }
 
 async function send(
   { nodes, people }: Blog,
   { method, path, body, headers }: Ask,
-  person: Person,
-  named?: Named,
+  ...[person, named]: readonly [Person, Named?]
 ): Promise<string> {
   const all = { ...headers, ...people[person] };
   const sent = body instanceof FormData ? body : JSON.stringify(body);

@@ -14,10 +14,15 @@ export interface Told {
 /** A subscription over one transport; the result says what comes next: a text, or a code. */
 export type Follow = (
   t: TestContext,
-  port: number,
+  to: number | Connection,
   args: string,
-  headers?: Readonly<Record<string, string>>,
 ) => Promise<() => Promise<string>>;
+interface Connection {
+  readonly port: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+const toConnection = (to: number | Connection): Connection =>
+  typeof to === 'number' ? { port: to, headers: {} } : to;
 
 export const toQuery = (args: string): string =>
   `subscription { commentAdded${args && `(${args})`} { id content } }`;
@@ -27,7 +32,8 @@ export const after = (id: string | undefined, postId?: string): string =>
   `after: "${id}"${postId === undefined ? '' : `, postId: "${postId}"`}`;
 
 export const overSocket = (protocol: string, type: string): Follow => {
-  return async (t, port, args, headers = {}) => {
+  return async (t, to, args) => {
+    const { port, headers } = toConnection(to);
     const client = await connectReady(port, { protocols: [protocol], headers });
     t.after(() => client.socket.terminate());
     client.send({ id: '1', type, payload: { query: toQuery(args) } });
@@ -40,7 +46,8 @@ export const overSocket = (protocol: string, type: string): Follow => {
     };
   };
 };
-export const overEvents: Follow = async (t, port, args, headers = {}) => {
+export const overEvents: Follow = async (t, to, args) => {
+  const { port, headers } = toConnection(to);
   const reader = await askEvents({ port }, toQuery(args), headers);
   t.after(() => void reader.leave());
   assert.equal(await reader.next(), ':');
