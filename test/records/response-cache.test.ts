@@ -198,6 +198,22 @@ it('equal reads of one turn share their first response, and what may be a mutati
   assert.equal((await responses.respond('a', make, { reader, isRead: true })).body, '4');
 });
 
+it('what one reader gets is not shared with another who asks in the same turn', async () => {
+  const { responses } = open(10_000, newSharedStore().store);
+  const make = ({ reader: asking }: TrackedRecords): HttpResponse =>
+    jsonTextResponse(200, JSON.stringify(asking));
+  const people = [undefined, 'ann', 'bob'].map((id) => ({ id, isAdmin: false }));
+  const readers = [...people, { id: 'eve', isAdmin: true }, ...people];
+  const asked = readers.map(async (who) =>
+    responses.respond('a', make, { reader: who, isRead: true }),
+  );
+  const bodies = (await Promise.all(asked)).map(({ body }) => body);
+  assert.deepEqual(
+    bodies,
+    readers.map((who) => JSON.stringify(who)),
+  );
+});
+
 it('what was read before a request came is not its response', async () => {
   const { state, store } = newSharedStore();
   const { responses } = open(10_000, store);
