@@ -20,7 +20,7 @@ scalar UUID
 "A file supplied through a GraphQL multipart request."
 scalar Upload
 
-"How far a post has come on its way to readers."
+"How far a post has come. A server may hide it from others until it is PUBLISHED."
 enum PostStatus {
   "Being written; each new post is a draft." DRAFT
   "Waits for a decision whether it is published." PENDING_MODERATION
