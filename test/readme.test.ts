@@ -209,7 +209,7 @@ describe('the pages', () => {
 
   it('name only tests that exist', () => {
     for (const [page, text] of Object.entries(pages)) {
-      for (const [, path = ''] of text.matchAll(/`(test\/[\w/.-]+\.ts)`/g)) {
+      for (const [, path = ''] of text.matchAll(/\b(test\/[\w/.-]+\.ts)\b/g)) {
         assert.ok(existsSync(join(projectFolder, path)), `${page}: ${path}`);
       }
     }
