@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { anyCharacter } from './support/texts.ts';
-import { createCountedLog, createLog, type LogOptions } from '../dist/log.js';
+import { createCountedLog, createLog, createLogOutput, type LogOptions } from '../dist/log.js';
 
 function collect(linesPerSecondMax: number, options: Partial<LogOptions> = {}) {
   const lines: string[] = [];
@@ -23,6 +24,15 @@ function collect(linesPerSecondMax: number, options: Partial<LogOptions> = {}) {
     at: (milliseconds: number) => void (time = milliseconds),
   };
 }
+
+test('65,536 characters of lines are held, one more writes them', () => {
+  const output = new PassThrough({ highWaterMark: 1_000_000 });
+  const { hold } = createLogOutput(output);
+  for (let count = 0; count < 64; count += 1) hold('x'.repeat(1_024));
+  assert.equal(output.readableLength, 0);
+  hold('y');
+  assert.equal(output.readableLength, 65_537);
+});
 
 test('an event is one JSON line with its time, level, name and facts', () => {
   const { log, lines, at } = collect(1);

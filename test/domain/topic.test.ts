@@ -55,6 +55,22 @@ test('at most 4,096 comments wait for one subscriber', async () => {
   await assert.rejects(async () => full.next(), { code: 'overloaded' });
 });
 
+for (const [length, count] of [
+  [0, 4],
+  [256, 2],
+] as const) {
+  test(`${count} comments of ${length} characters wait in 2,048 bytes, and no more`, () => {
+    const store = { comments: {} } as unknown as Store; // not used here
+    const { commentAdded } = createComments(store, 2_048);
+    commentAdded.subscribe();
+    const comment = { id: '1', content: 'x'.repeat(length), createdAt: '', postId: '1' };
+    for (let waiting = 0; waiting < count; waiting += 1) commentAdded.publish(comment);
+    assert.equal(commentAdded.size, 1);
+    commentAdded.publish(comment);
+    assert.equal(commentAdded.size, 0);
+  });
+}
+
 test('values that wait are bounded in bytes too; one may wait however long it is', async () => {
   const bytesOf = (value: string): number => value.length;
   const topic = createTopic<string>({ queueMax: 10, queueBytesMax: 4, bytesOf });

@@ -84,6 +84,13 @@ test('names of the schema are not suggested', async () => {
   assert.doesNotMatch(result.errors?.[0]?.message ?? '', /Did you mean/);
 });
 
+test('an error has at most ten locations, whatever it lists', async () => {
+  const { run } = startGraphql();
+  const declared = Array<string>(12).fill('$a: Boolean!').join();
+  const { errors } = await run(`query (${declared}) { __typename @include(if: $a) }`, { a: true });
+  assert.equal(errors?.[0]?.locations?.length, 10);
+});
+
 test('an unexpected error is masked, and logged once with the request id', async () => {
   const { run, logged } = startGraphql({
     posts: 30,

@@ -63,6 +63,18 @@ test('a manifest is read, and a bad one names its setting', async (context) => {
   );
 });
 
+test('texts are kept in 2 MiB: of those with 100 characters, the last 4,599', () => {
+  const { refusalOf } = startGraphql();
+  const hashes = Array.from({ length: 4_600 }, (_, at) => {
+    const text = `{ __typename }#${at}`.padEnd(100, ' ');
+    const documentHash = createHash('sha256').update(text).digest('hex');
+    assert.deepEqual(refusalOf({ query: text, documentHash }), [], text);
+    return documentHash;
+  });
+  const codes = [1, 0, 4_599].map((at) => refusalOf({ documentHash: hashes[at] ?? '' }).join());
+  assert.deepEqual(codes, ['', 'PERSISTED_QUERY_NOT_FOUND', '']);
+});
+
 test('a bounded map keeps what was used last, within its bound', () => {
   const map = new BoundedMap<number>(30);
   map.set('a', 1, 10);

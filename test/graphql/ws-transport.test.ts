@@ -122,6 +122,19 @@ describe('graphql-transport-ws', () => {
     });
   });
 
+  for (const [length, isRepeated] of [
+    [4_062, true],
+    [4_063, false],
+  ] as const) {
+    const what = isRepeated ? 'comes back' : 'does not come back';
+    test(`what a ping carries ${what} where it has ${length} characters`, async () => {
+      const client = await ready();
+      const payload = { p: 'x'.repeat(length) };
+      const pong = await client.ask({ type: 'ping', payload });
+      assert.deepEqual(pong, isRepeated ? { type: 'pong', payload } : { type: 'pong' });
+    });
+  }
+
   test('a pong that nobody asked for is ignored', async () => {
     const client = await ready();
     client.send({ type: 'pong', payload: { n: 1 } });

@@ -108,3 +108,20 @@ it('without a cache the responses are the same', async (t) => {
   await server.send('POST', '/posts', { title: 'new', content: 'b' });
   assert.notEqual(await ask(server, '/posts'), first);
 });
+
+for (const [length, cached] of [
+  [65_536, 1],
+  [65_537, 0],
+] as const) {
+  it(`a query in a body of ${length} bytes is ${cached === 1 ? '' : 'not '}kept`, async (t) => {
+    const server = await startServer(t, { env: { ADMIN_PORT: '0' } });
+    const body = JSON.stringify({ query: '{ allPosts { id } }' }).padEnd(length, ' ');
+    const headers = { 'Content-Type': 'application/json' };
+    for (const _ of [1, 2]) {
+      assert.equal((await server.fetch('/graphql', { method: 'POST', headers, body })).status, 200);
+    }
+    const metrics = await (await fetch(`${server.adminUrl}/metrics`)).text();
+    const [, count] = /^inkwell_graphql_cached_responses_total\S* (\d+)$/m.exec(metrics) ?? [];
+    assert.equal(Number(count ?? 0), cached);
+  });
+}

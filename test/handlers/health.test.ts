@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it, test, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createHealthHandlers } from '../../dist/handlers/health.js';
 import type { HttpResponse } from '../../dist/http/message.js';
 import { type Ended, runCommand, runCommandHere } from '../support/command.ts';
@@ -203,6 +204,17 @@ describe('--healthcheck', { concurrency: true }, () => {
         assert.deepEqual(await check({ PORT, HOST: '127.0.0.1' }), { code: 1, output: '', errors });
       });
     }
+    const silent = createServer().listen(0, '127.0.0.1');
+    t.after(() => {
+      silent.close();
+      silent.closeAllConnections();
+    });
+    await once(silent, 'listening');
+    const PORT = String((silent.address() as AddressInfo).port);
+    const ended = check({ PORT, HOST: '127.0.0.1' });
+    const late = { code: undefined, output: '', errors: 'no response within 30 s' };
+    const { code, errors } = await Promise.race([ended, pause(30_000, late, { ref: false })]);
+    assert.deepEqual([code, errors.includes(`No response from port ${PORT}`)], [1, true], errors);
     const faulty = await check({ PORT: 'x' });
     assert.equal(faulty.code, 1);
     assert.match(faulty.errors, /PORT must/);

@@ -34,6 +34,14 @@ function createSlow() {
   return { gates, running, ask, askAll };
 }
 
+test('a hundred thousand items wait, one more is refused', async () => {
+  const { gates, ask } = createSlow();
+  const all = times(100_000).map(async (at) => ask(`${at}`));
+  await assert.rejects(ask('more'), { code: 'overloaded' });
+  for (const opened of [gates.many, gates.one]) opened.open();
+  assert.equal((await Promise.all(all)).length, 100_000);
+});
+
 test('items that are loaded individually hold up no others', async () => {
   const { gates, running, askAll } = createSlow();
   gates.many.open();
