@@ -27,20 +27,20 @@ import {
 } from '../memory-pool.ts';
 import type { Store } from '../store/store.ts';
 import { errorsMax, RequestError, toRefusal } from './errors.ts';
-import { createPlaces } from './places.ts';
+import { createPermits } from './permits.ts';
 import { createShapes, lengthOf, ResultSize, type Selection } from './result-size.ts';
 
-/** A result at most (R39), unless a quarter of the memory for all requests is less. */
+/** Limit for a result (R39), unless a quarter of the memory for all requests is less. */
 const resultBytesMax = 4 * 1024 * 1024;
-/** Records of a result that asks for few of their fields. */
+/** Limit for the bytes of the records that were read for a result with few of their fields. */
 const recordBytesMax = 16 * 1024 * 1024;
 /** The share of a result for lists inside objects. */
 const nestedShare = 0.9;
-/** Operations with many records that may go on at a time when their store answers later. */
+/** Operations with more than 250 records that may go on at the same time (see `permits.ts`). */
 const largeMax = 4;
-/** Lists that are dropped: each is an error … */
+/** Limit for lists that are dropped, because each is an error … */
 const droppedMax = 1_000;
-/** … and what was read for them: this many times a whole result. */
+/** … and for what was read for these lists: this many times a whole result. */
 const droppedResultsMax = 3;
 
 export type BudgetLimits = ReturnType<typeof createBudgetLimits>;
@@ -50,7 +50,7 @@ interface BudgetDeps {
   readonly store: Pick<Store, 'keepsObjects'>;
 }
 
-/** `pool` reserves the memory of a result in use. Absent for events: only one is made at a time. */
+/** `pool` reserves the memory of a result in use. Events, made one at a time, need none. */
 export function createBudgetLimits({ config, store }: BudgetDeps, pool?: MemoryPool) {
   const share = Math.floor(config.requestMemoryBytesMax / 4);
   return {
@@ -62,12 +62,12 @@ export function createBudgetLimits({ config, store }: BudgetDeps, pool?: MemoryP
     /** True if the records that are charged are in memory in any case. */
     keepsObjects: store.keepsObjects,
     pool,
-    places: createPlaces(largeMax),
+    permits: createPermits(largeMax),
     shapeOf: createShapes(),
   };
 }
 
-/** The code that creates it must release it. */
+/** What one operation, batch or event has taken so far. Who creates a budget must release it. */
 export class Budget {
   readonly limits: BudgetLimits;
   /** Of the connection that holds the result until its client has taken it. */
@@ -76,7 +76,7 @@ export class Budget {
   /** What the results hold. */
   readonly #held = new ResultSize();
   #droppedLists = 0;
-  /** What was read for them, in whole results. */
+  /** What was read for the dropped lists, in whole results. */
   #droppedResults = 0;
   #jsonBytes = 0;
   /** Records that were read for this request alone, also for lists that were dropped. */
@@ -159,12 +159,12 @@ export class Budget {
     const message =
       'The list does not fit into the result; ask for less of it, with `first` and `after`.';
     const originalError = new AppError('content_too_large', message);
-    // Only so many errors are told, and to find the place of one takes long.
+    // A result has at most `errorsMax` errors, and locating an error takes long.
     const nodes = this.#droppedLists <= errorsMax ? fieldNodes : [];
     return new GraphQLError(message, { nodes, path: responsePathAsArray(path), originalError });
   }
 
-  /** Returns its memory to the pool. Nothing can be charged after that. */
+  /** Returns the memory of the budget to the pool. Nothing can be charged after that. */
   release(): void {
     this.#isReleased = true;
     this.#reservation?.release();

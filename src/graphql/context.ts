@@ -8,7 +8,7 @@
  *    that each knows how much is left.
  *
  * A store that answers later answers many operations at once: at most 200 lists are read at the
- * same time, and an operation with more than 250 records needs a place to go on (`places.ts`).
+ * same time, and an operation with more than 250 records needs a permit to go on (`permits.ts`).
  */
 
 import type { GraphQLResolveInfo } from 'graphql';
@@ -25,7 +25,7 @@ import type { List, Page, Range, Store } from '../store/store.ts';
 import { Budget, type BudgetLimits } from './budget.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import { KeyedWrites } from './once.ts';
-import { createGate, type Gate } from './places.ts';
+import { createGate, type Gate } from './permits.ts';
 import { ResultSize } from './result-size.ts';
 
 /** Dependencies that all operations share. */
@@ -74,7 +74,7 @@ const countedShare = 0.05;
 const firstRecords = 500;
 /** Lists that are read at the same time: one statement on PostgreSQL reads a hundred. */
 const listsAtOnce = 200;
-/** Records of an operation that needs no place to go on. */
+/** Records of an operation that needs no permit to go on. */
 const smallRecordsMax = 250;
 
 /** A list while it is read. */
@@ -102,7 +102,7 @@ export class RequestContext extends Budget {
   /** Records of lists that the store answered later. */
   #arrived = 0;
   /** Settles when the operation may go on; undefined while it is small. */
-  #place: Promise<void> | undefined;
+  #permit: Promise<void> | undefined;
   #isExecuting = false;
   #records: Records | undefined;
   #lists: Gate | undefined;
@@ -189,8 +189,8 @@ export class RequestContext extends Budget {
     if (!this.#isExecuting) throw new Error('The operation has ended.');
     this.#arrived += records.length;
     if (this.#arrived <= smallRecordsMax) return step();
-    this.#place ??= this.limits.places.take();
-    return this.#place.then(step);
+    this.#permit ??= this.limits.permits.acquire();
+    return this.#permit.then(step);
   }
 
   beginExecution({ once }: Pick<GraphqlRequest, 'once'>): void {
@@ -205,7 +205,7 @@ export class RequestContext extends Budget {
    */
   endExecution(): void {
     this.#isExecuting = false;
-    void this.#place?.then(this.limits.places.leave);
-    this.#place = undefined;
+    void this.#permit?.then(this.limits.permits.release);
+    this.#permit = undefined;
   }
 }

@@ -185,18 +185,20 @@ async function respondNow(
     operation = prepared;
     if (asEvents && prepared.type === 'subscription') {
       const account = await engine.authorize(facts.viewer);
-      return toSingle(await streams.open(prepared, request.memory, account));
+      return toUncacheable(await streams.open(prepared, request.memory, account));
     }
     checkOperation(prepared, request.method);
     const executed = await engine.execute(prepared, context);
     request.logFacts = toLogFacts(nameOf(prepared), executed.codes);
-    const response = asEvents ? toSingle(toEvents(executed.json)) : resultResponse(executed, type);
+    const response = asEvents
+      ? toUncacheable(toEvents(executed.json))
+      : resultResponse(executed, type);
     return withReplay(response, context);
   } catch (error) {
     request.logFacts = toLogFacts(nameOf(operation), engine.countRefusal(error));
     if (!asEvents || !(error instanceof RequestError))
-      return toSingle(refusalResponse(error, type));
-    return toSingle(toEvents(JSON.stringify({ errors: error.errors })));
+      return toUncacheable(refusalResponse(error, type));
+    return toUncacheable(toEvents(JSON.stringify({ errors: error.errors })));
   } finally {
     context.release();
   }
@@ -219,9 +221,9 @@ function withReplay(response: MadeResponse, { writes }: RequestContext): MadeRes
   return writes !== undefined && writes.replays > 0 ? markReplayed(response) : response;
 }
 
-/** Responses that are not cached. */
-function toSingle(response: HttpResponse): MadeResponse {
-  return { ...response, isSingle: true };
+/** Marks a response that must not be cached. */
+function toUncacheable(response: HttpResponse): MadeResponse {
+  return { ...response, isUncacheable: true };
 }
 
 /** Who asks. A viewer that matters was found before: there is no promise. */

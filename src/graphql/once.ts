@@ -32,21 +32,21 @@ export function withOwnKey(request: GraphqlRequest, given: unknown): GraphqlRequ
   if (given == null) return request;
   const key = typeof given === 'string' ? parseIdempotencyKey(given) : undefined;
   if (key === undefined) return { ...request, hasInvalidKey: true };
-  return { ...request, once: { key, index: 0, print: printOf([request]) } };
+  return { ...request, once: { key, index: 0, fingerprint: fingerprintOf([request]) } };
 }
 
 /** Adds the key of the header to those operations that have none of their own. */
 export function withHeaderKey<T extends Decoded | readonly Decoded[]>(requests: T, key: string) {
   const isBatch = Array.isArray(requests);
   const all: readonly Decoded[] = isBatch ? requests : [requests];
-  const print = printOf(all);
+  const fingerprint = fingerprintOf(all);
   const keyed = all.map((request, index) =>
-    request instanceof AppError ? request : { once: { key, index, print }, ...request },
+    request instanceof AppError ? request : { once: { key, index, fingerprint }, ...request },
   );
   return (isBatch ? keyed : keyed[0]) as T; // as many, of the same kinds
 }
 
-function printOf(requests: readonly Decoded[]): string {
+function fingerprintOf(requests: readonly Decoded[]): string {
   const sent = requests.map((request) => {
     if (request instanceof AppError) return null;
     const { query = '', documentHash, operationName, variables } = request;
@@ -84,12 +84,12 @@ export class KeyedWrites {
   /** Call it when a mutation begins, in the order of the operation; undefined without a key. */
   async next(account: () => Promise<Account | undefined>): Promise<Once | undefined> {
     if (this.#operation === undefined) return undefined;
-    const { key, index, print } = this.#operation;
+    const { key, index, fingerprint } = this.#operation;
     const field = this.#fields++;
     const id = (await account())?.id;
-    this.#check ??= (async () => this.#requests.find({ key: toStoredKey(id, key), print }))();
+    this.#check ??= (async () => this.#requests.find({ key: toStoredKey(id, key), fingerprint }))();
     await this.#check;
-    return { key: toStoredKey(id, key, [index, field]), print };
+    return { key: toStoredKey(id, key, [index, field]), fingerprint };
   }
 
   /** Call it with what the store has returned for a write. */

@@ -1,6 +1,11 @@
 /** Writes over REST that are done once under a key (R40); nothing happens without the header. */
 
-import { markReplayed, readIdempotencyKey, toPrint, toStoredKey } from '../http/idempotency.ts';
+import {
+  markReplayed,
+  readIdempotencyKey,
+  toFingerprint,
+  toStoredKey,
+} from '../http/idempotency.ts';
 import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
@@ -16,10 +21,10 @@ export function onceOf(
 ): Once | undefined {
   const key = readIdempotencyKey(request);
   if (key === undefined) return undefined;
-  return { key: toStoredKey(account?.id, key), print: toPrint(request, content) };
+  return { key: toStoredKey(account?.id, key), fingerprint: toFingerprint(request, content) };
 }
 
-/** The same for a handler that does not know the account. A token that is not valid is refused. */
+/** As `onceOf`, for a handler that does not know the account. Refuses a token that is not valid. */
 export function findOnce(
   request: HttpRequest,
   viewerOf: HandlerDeps['viewerOf'],

@@ -3,15 +3,18 @@
  * draft-ietf-httpapi-idempotency-key-header).
  *
  * 1. A key is 1 to 255 visible ASCII characters, bare or as a quoted string (RFC 9651 §3.3.3). Both
- *    spellings are one key. Node joins two header lines with a blank, so they are refused.
+ *    spellings are one key. Node joins two header lines with a space, which no key has.
  * 2. The store keeps digests: one of the account and the key, so that accounts share no key, and
- *    one of the request, so that another request under a used key is refused.
- * 3. Only the store says whether a write was done before: the key and the write are one act of it.
+ *    one of the request, its fingerprint: another request under a used key is refused.
+ * 3. Only the store says whether a write was done before: it stores key and write in one act.
  *
- * Example: a client sends `POST /posts` with `Idempotency-Key: "8e03"`; the response is lost. It
- * sends the same again, with `Idempotency-Key: 8e03`: both have the key SHA-256(["ann", "8e03", 0,
- * 0]) and the print SHA-256(["POST", "/posts", "application/json", SHA-256(body)]). The store finds
- * the id of the first, and the response is 201, the same `Location`, `Idempotency-Replayed: true`.
+ * Example: a client sends `POST /posts` with `Idempotency-Key: "8e03"`; the response is lost. The
+ * client sends the request again, with `Idempotency-Key: 8e03`. Both have one key and fingerprint:
+ *
+ *     key           SHA-256(["ann", "8e03", 0, 0])
+ *     fingerprint   SHA-256(["POST", "/posts", "application/json", SHA-256(body)])
+ *
+ * The store finds the id of the first post: 201, the same `Location`, `Idempotency-Replayed: true`.
  */
 
 import { hash } from 'node:crypto';
@@ -48,7 +51,7 @@ export function digestOf(data: string): string {
 
 /**
  * How the store knows a key. In GraphQL a request can have several writes: `place` is the number of
- * the operation in its batch, and that of the mutation in the operation.
+ * the operation in its batch, and the number of the mutation in its operation.
  */
 export function toStoredKey(
   account: string | undefined,
@@ -59,7 +62,7 @@ export function toStoredKey(
 }
 
 /** How the store knows a request; `content`: what identifies its body, if it is streamed. */
-export function toPrint(request: HttpRequest, content?: readonly unknown[]): string {
+export function toFingerprint(request: HttpRequest, content?: readonly unknown[]): string {
   const { method, path, bodyDigest } = request;
   const body = content ?? [request.header('content-type'), bodyDigest];
   return digestOf(JSON.stringify([method, path, ...body]));

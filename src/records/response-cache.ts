@@ -1,13 +1,13 @@
 /**
- * The caches: whole responses, each with the tracked records that it was made from, which tell
- * whether any of them has changed since; and the JSON texts of records.
+ * The caches: whole responses, each with the tracked records that it was made from, so that a
+ * change of one of them is noticed; and the JSON texts of records.
  *
  * 1. `respond(key, make)` returns the cached response if its records are current. A store to which
  *    other processes write is asked first (`readChanges`).
  * 2. Otherwise `make` returns a response, which is cached unless what it read has changed since.
  * 3. While the store has sent no read since a response was begun, requests with its key by the same
- *    reader share it: its reads begin after these requests came, so that it is not older than any
- *    of them.
+ *    reader share the response: its reads begin after these requests came, so that none of the
+ *    requests gets a response that is older than itself.
  * 4. Readers share what is published. A response that depends on who asks is not cached, and an
  *    administrator, whose lists have more, gets nothing from the cache (R44).
  *
@@ -25,17 +25,17 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import { TrackedRecords } from './tracked-records.ts';
 
-/** Approximate memory of a cached response without key and body, and of a place, in bytes. */
+/** Approximate memory in bytes: a cached response without key and body, and a slot it has noted. */
 const entryBytes = 500;
-const notedBytes = 8;
+const slotBytes = 8;
 
 interface Entry {
   readonly response: HttpResponse;
   readonly records: TrackedRecords;
 }
 
-/** `isSingle`: an equal request may get another response although nothing was written. */
-export type MadeResponse = HttpResponse & { readonly isSingle?: boolean };
+/** `isUncacheable`: an equal request may get another response although no record was written. */
+export type MadeResponse = HttpResponse & { readonly isUncacheable?: boolean };
 
 /** Makes a response of nothing but `records`. */
 type Make = (records: TrackedRecords) => MaybePromise<MadeResponse>;
@@ -46,7 +46,10 @@ type Start = (fault?: Error) => MaybePromise<HttpResponse>;
 interface RespondOptions {
   /** Who asks. */
   readonly reader: Reader | undefined;
-  /** Equal requests share the first response too; without it, that may be to a mutation. */
+  /**
+   * True for a request that only reads: equal requests share its response while it is being made.
+   * By default the request may be a mutation, unless a response to its key is cached.
+   */
   readonly isRead?: boolean;
   /** Calls `work`, which makes the response, when its turn has come. Default: at once. */
   readonly runInTurn?: <T>(work: () => MaybePromise<T>) => MaybePromise<T>;
@@ -88,7 +91,7 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
   const read = (reader: Reader | undefined, fault?: Error): TrackedRecords =>
     new TrackedRecords(store, { reader, run, fault });
   const makeNow = async ({ key, sharedKey, reader, make }: Asked, fault?: Error) => {
-    // Another request may have made it while this one waited for its turn.
+    // Another request may have made the response while this one waited for its turn.
     const other = readChanges === undefined ? findCurrent(key) : undefined;
     if (other !== undefined) return other.response;
     const begun = shared.get(sharedKey);
@@ -98,9 +101,10 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
     }
     const records = read(reader, fault);
     const response = await make(records);
-    // If a write came while the response was made, it is sent but not cached.
-    if (response.isSingle === true || records.isPersonal || !records.isCurrent()) return response;
-    const size = entryBytes + notedBytes * records.places.length + key.length + bytesOf(response);
+    // If a write came while the response was made, the response is sent but not cached.
+    if (response.isUncacheable === true || records.isPersonal || !records.isCurrent())
+      return response;
+    const size = entryBytes + slotBytes * records.slots.length + key.length + bytesOf(response);
     // A copy, because V8 keeps the whole target alive for a key that is a slice of it.
     entries.set(Buffer.from(key, 'latin1').toString('latin1'), { response, records }, size);
     return response;
@@ -109,12 +113,12 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
   const respondAsked = async ({ key, sharedKey }: Asked, start: Start): Promise<HttpResponse> => {
     const entry = findCurrent(key);
     const fault = entry && (await readChanges?.().then(noFault, toFault));
-    // What is made fails when it reads, so that REST and GraphQL respond in their own ways.
+    // `make` starts, and fails at its first read: REST and GraphQL respond in their own ways.
     if (fault !== undefined) return start(fault);
     if (entry?.records.isCurrent()) return entry.response;
     const other = shared.get(sharedKey);
     const sent = readsSent?.();
-    // A read begins after its request came: who comes later gets a response of its own.
+    // A read begins after its request came: a later request gets a response of its own.
     if (other?.response !== undefined && (other.readsSent ?? sent) === sent) {
       const response = await other.response;
       // A stream has one reader.
@@ -131,7 +135,7 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
     /**
      * Returns the cached response for `key` (Latin-1 text), if nothing that it read has changed;
      * otherwise what `make` returns, and caches that, unless it is a stream. Requests that ask
-     * together share both. If the store does not answer whether it has, what `make` reads fails.
+     * together share both. If the store fails to tell what has changed, each read of `make` fails.
      */
     respond(
       key: string | undefined,
@@ -142,7 +146,6 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
       const asked = { key, sharedKey: toSharedKey(key, reader), reader, make };
       const start: Start = (fault) => runInTurn(() => makeNow(asked, fault));
       if (readChanges === undefined) return findCurrent(key)?.response ?? start();
-      // A key with an entry is that of a read.
       return isRead || entries.get(key) !== undefined ? respondAsked(asked, start) : start();
     },
   };
@@ -173,8 +176,8 @@ export function toJsonBody(text: string): string | Buffer {
 /** Returns the text of a record in a list. `toJson` must be the same for all records of a type. */
 export type ToText = <T>(record: T, toJson: (record: T) => string) => string;
 
-/** Approximate memory of a cached text in addition to its characters, in bytes. */
-const placeBytes = 100;
+/** Approximate memory of the entry of a cached text without its characters, in bytes. */
+const textEntryBytes = 100;
 
 /**
  * Caches the JSON texts of records, each for as long as its record is the same object, until they
@@ -190,10 +193,10 @@ export function createRecordTexts(bytesMax: number): ToText {
     const cached = texts.get(key);
     if (cached !== undefined) return cached;
     const text = toJson(record);
-    const size = placeBytes + 2 * text.length;
+    const size = textEntryBytes + 2 * text.length;
     if (size > bytesMax) return text;
     bytes += size;
-    // Until then, texts of removed records are still counted.
+    // The texts of removed records count until all texts are removed.
     if (bytes > bytesMax) {
       texts = new WeakMap();
       bytes = size;

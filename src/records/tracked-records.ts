@@ -1,9 +1,9 @@
 /**
  * Records as one response reads them: those that exist for its reader (`domain/readers.ts`).
  * Versions are noted before a read; a response is reused while they are the same. A version is the
- * count of changes at a place (`store/changes.ts`): that of a record by its id, of an owner's list
- * by the owner, of any other list by its area. A response can be made only from what is noted,
- * because it gets nothing else.
+ * count of changes in a slot (`store/changes.ts`): a record has a slot by its id, the list of an
+ * owner by the owner's id, any other list by its area. A response can be made only from what is
+ * noted, because its handler or resolver gets nothing else.
  */
 
 import { mayRead, type Reader, type Records, toReadable } from '../domain/readers.ts';
@@ -12,8 +12,8 @@ import type { Area, Changes } from '../store/changes.ts';
 import type { Post, PostStatus } from '../store/model.ts';
 import type { List, Store } from '../store/store.ts';
 
-/** Beyond these, what a response reads is noted by its area. */
-const placesMax = 128;
+/** Limit for the slots of a response: what it reads beyond them is noted by area. */
+const slotsMax = 128;
 
 interface TrackedOptions {
   /** Required, so that nobody forgets it: undefined reads everything. */
@@ -32,9 +32,9 @@ export class TrackedRecords implements Records {
   readonly #run: string;
   readonly #fault: Error | undefined;
   readonly #changes: Changes;
-  /** The places that were noted. An array: it is read far more often than it grows. */
-  readonly places: number[] = [];
-  /** The sum of the counts, each as it was when its place was noted. */
+  /** The slots that were noted. An array: it is read far more often than it grows. */
+  readonly slots: number[] = [];
+  /** The sum of the counts, each as it was when its slot was noted. */
   #sum: number;
 
   constructor(store: Store, { reader, run = '', fault }: TrackedOptions) {
@@ -92,12 +92,13 @@ export class TrackedRecords implements Records {
 
   /** True if nothing that was read has changed since. */
   isCurrent(): boolean {
-    return this.#store.changes().sumOf(this.places) === this.#sum;
+    return this.#store.changes().sumOf(this.slots) === this.#sum;
   }
 
   /**
-   * Identifies the state that was read, if always the same places are; undefined if other processes
-   * may have changed it, or if it would tell of changes that do not exist for the reader.
+   * Identifies the state that was read, among reads of the same slots. Undefined if other processes
+   * may have changed the state, or if the version would tell of changes that do not exist for the
+   * reader.
    */
   get version(): string | undefined {
     const isKnown = this.#store.readChanges === undefined && this.reader === undefined;
@@ -125,13 +126,13 @@ export class TrackedRecords implements Records {
   /** Call it before the read. `id`: of a record, or of the owner of a list. */
   note(area: Area, id?: string | number): Store {
     if (this.#fault !== undefined) throw this.#fault;
-    const ofArea = this.#changes.placeOf(area);
-    const isSmall = id !== undefined && this.places.length < placesMax;
-    const place = isSmall ? this.#changes.placeOf(area, id) : ofArea;
+    const ofArea = this.#changes.slotOf(area);
+    const isSmall = id !== undefined && this.slots.length < slotsMax;
+    const slot = isSmall ? this.#changes.slotOf(area, id) : ofArea;
     // The count of an area includes those of its records.
-    if (this.places.includes(place) || this.places.includes(ofArea)) return this.#store;
-    this.places.push(place);
-    this.#sum += this.#changes.at(place);
+    if (this.slots.includes(slot) || this.slots.includes(ofArea)) return this.#store;
+    this.slots.push(slot);
+    this.#sum += this.#changes.at(slot);
     return this.#store;
   }
 }

@@ -2,9 +2,9 @@
  * Writes under a key, in memory (R40).
  *
  * 1. A write without a key is done as it is.
- * 2. Under a key that is kept, nothing is done: the result is that of the first, or an error if the
- *    request is another one.
- * 3. Otherwise the write is done. Only if it stored something is the key kept, for 24 hours. All of
+ * 2. Under a key that is kept, nothing is done: the result is that of the first write, or an error
+ *    if the request is another one.
+ * 3. Otherwise the write is done. Only if it stored something is its key kept, for 24 hours. All of
  *    this is one call, so that no other write comes between.
  *
  * Example: `run(once, () => add(post))` adds a post and keeps its id; the same call again returns
@@ -16,13 +16,13 @@ import type { Requests } from './store.ts';
 
 /** How long a key is kept (R40). */
 export const keptMilliseconds = 24 * 60 * 60 * 1000;
-/** The memory of one, in bytes: two digests, an id, an entry of the map. */
+/** The memory of a key, in bytes: two digests, an id, an entry of the map. */
 const requestBytes = 300;
-/** Each write that is kept forgets so many old ones at most: more than come. */
+/** Each key that is kept removes so many old ones at most: more than are added. */
 const forgottenAtOnce = 2;
 
 interface Kept {
-  readonly print: string;
+  readonly fingerprint: string;
   readonly id: string;
   readonly endsAt: number;
 }
@@ -46,10 +46,10 @@ export function createMemoryRequests(
   const forget = (key: string): void => {
     if (kept.delete(key)) take(-requestBytes);
   };
-  const find = ({ key, print }: Once): Repeated | undefined => {
+  const find = ({ key, fingerprint }: Once): Repeated | undefined => {
     const before = kept.get(key);
     if (before === undefined || before.endsAt <= now()) return undefined;
-    return toRepeated(before, print);
+    return toRepeated(before, fingerprint);
   };
   /** Takes the space of a key; as many are kept as fit. */
   const takeSpace = (): void => {
@@ -84,7 +84,7 @@ export function createMemoryRequests(
         if (result === undefined || result === false) take(-requestBytes);
         else {
           const endsAt = now() + keptMilliseconds;
-          kept.set(once.key, { print: once.print, id: idOf(result), endsAt });
+          kept.set(once.key, { fingerprint: once.fingerprint, id: idOf(result), endsAt });
         }
       }
       return result;

@@ -46,7 +46,11 @@ export function createTable<N extends Listed>(
   type T = RecordOf[N];
   const kind: Kind<T> = kinds[area];
   const records = new Map<string | number, T>();
-  /** By value; ordered by id. A list without records has no entry. */
+  /**
+   * The lists of the kind, each ordered by id. The key is the value that its records have in the
+   * members that name the list: `all`, an author's id, or an author's id, a space and a status. A
+   * list without records has no entry.
+   */
   const lists = new Map<string, T[]>();
 
   const set = (id: string | number, after: T | undefined): void => {
@@ -76,7 +80,7 @@ export function createTable<N extends Listed>(
     list: createList(lists, kind.order),
     add: (input: T, once?: Once): T | Repeated =>
       requests.run(once, () => {
-        const record = toOwn({}, input, kind);
+        const record = mergeCopied({}, input, kind);
         put([record]);
         return record;
       }),
@@ -84,7 +88,7 @@ export function createTable<N extends Listed>(
     update: (id: string, change: Partial<T>, { expected, once }: Options<T> = {}): Changed =>
       requests.run(once, () => {
         const record = asExpected(find(id), expected);
-        if (record !== undefined) put([toOwn(record, change, kind)]);
+        if (record !== undefined) put([mergeCopied(record, change, kind)]);
         return record !== undefined;
       }),
     remove: (id: string, { expected, once }: Options<T> = {}): Changed =>
@@ -105,10 +109,10 @@ export function createTable<N extends Listed>(
   };
 }
 
-/** Records whose memory is given back at once: some milliseconds. */
+/** Records that are removed in one iteration of the event loop: some milliseconds. */
 const forgottenAtOnce = 2_000;
 
-/** Calls `forget` with the records of a piece of one list in each iteration of the event loop. */
+/** Calls `forget` with each record of a list, one piece in each iteration of the event loop. */
 function createPieces<T>(forget: (record: T) => void) {
   const state = { isClosed: false, last: Promise.resolve() };
   const forgetAll = async (list: readonly T[]): Promise<void> => {
@@ -118,7 +122,7 @@ function createPieces<T>(forget: (record: T) => void) {
     }
   };
   return {
-    /** Settles when nothing is left. A short list is a piece of its own. */
+    /** Settles when no record is left. A short list is one piece, which is removed at once. */
     run(list: readonly T[]): MaybePromise<void> {
       if (list.length <= forgottenAtOnce) return list.forEach(forget);
       return (state.last = state.last.then(() => forgetAll(list)));
@@ -165,7 +169,7 @@ function changeLists<T extends Identified>(
   }
 }
 
-/** Removes the list of a value, and its records from that of all. Returns it. */
+/** Removes the list of a value, and its records from the list of all. Returns the removed list. */
 function takeList<T extends Identified>(
   lists: Map<string, T[]>,
   { owner }: Kind<T>,
@@ -181,27 +185,31 @@ function takeList<T extends Identified>(
   return list;
 }
 
-/** The value of the list that has a record; undefined if none has it. */
+/** The value by which a list has the record; undefined if no list of this name has it. */
 function valueOf<T extends object>(record: T | undefined, name: ListName<T>): string | undefined {
   if (record === undefined || name === 'all') return record && name;
-  const blank = name.indexOf(' ');
-  if (blank < 0) return (record[name as keyof T] as string | null) ?? undefined; // ids and words
-  const first = valueOf(record, name.slice(0, blank) as keyof T & string);
-  return first && `${first} ${valueOf(record, name.slice(blank + 1) as keyof T & string)}`;
+  const space = name.indexOf(' ');
+  if (space < 0) return (record[name as keyof T] as string | null) ?? undefined; // ids and words
+  const first = valueOf(record, name.slice(0, space) as keyof T & string);
+  return first && `${first} ${valueOf(record, name.slice(space + 1) as keyof T & string)}`;
 }
 
-/** The members of both; the client's texts of `input` are copied. */
-function toOwn<T extends object>(before: Partial<T>, input: Partial<T>, { texts }: Kind<T>): T {
+/** Returns a record with the members of `before`, changed by `input`, whose texts are copied. */
+function mergeCopied<T extends object>(
+  before: Partial<T>,
+  input: Partial<T>,
+  { texts }: Kind<T>,
+): T {
   const record = { ...before };
   for (const name in input) {
     const value = input[name];
     if (value === undefined) continue;
     record[name] = texts.includes(name) ? (copyText(String(value)) as typeof value) : value;
   }
-  return record as T; // one of them is whole
+  return record as T; // `before` or `input` has all members
 }
 
-/** Undefined also for a record that has not these members. */
+/** Returns the record if it has the members of `expected`, else undefined. */
 function asExpected<T>(record: T | undefined, expected: Partial<T> = {}): T | undefined {
   const isExpected = Object.entries(expected).every(
     ([name, value]) => record?.[name as keyof T] === value,
@@ -224,7 +232,7 @@ function countBelow(records: readonly Identified[], id: string | number): number
   return low;
 }
 
-/** Reads a page of records, which are ordered by id: those that are made later have higher ones. */
+/** Reads a page of records, which are ordered by id: a later record has a higher id. */
 function readPage<T extends Identified>(
   records: readonly T[],
   order: Order,

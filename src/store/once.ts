@@ -2,22 +2,29 @@
 
 import { AppError } from '../errors.ts';
 
-/** A write that is done once under its key (R40). Digests, so that nothing long is kept. */
+/** What a write is done once by (R40). Both are digests, so that nothing long is kept. */
 export interface Once {
-  /** Of the account, the client's key and, in GraphQL, the place of the write in its request. */
+  /** Digest of the account, the client's key and, in GraphQL, the number of the write. */
   readonly key: string;
-  /** Of the request. A driver refuses another one under a used key (`idempotency_key_reused`). */
-  readonly print: string;
+  /** Digest of the request. A driver refuses another request under a used key (`toRepeated`). */
+  readonly fingerprint: string;
+}
+
+/** The first write under a key, as a store keeps it. */
+export interface FirstWrite {
+  readonly fingerprint: string;
+  /** The id of the record that the write made. */
+  readonly id: string;
 }
 
 /** In place of the result of a write that was done before, under the same key. */
 export interface Repeated {
-  /** Of the record that the write made; without a meaning for a change. */
+  /** The id of the record that the write made; without a meaning for a change. */
   readonly id: string;
   readonly isRepeated: true;
 }
 
-/** Whether this is in place of the result of a write. */
+/** True if the write was done before: this is in place of its result. */
 export function isRepeated(result: unknown): result is Repeated {
   return typeof result === 'object' && result !== null && 'isRepeated' in result;
 }
@@ -28,15 +35,12 @@ export function isRepeated(result: unknown): result is Repeated {
  */
 export type RunOnce = <T>(once: Once | undefined, write: () => T) => T | Repeated;
 
-/** Keys of writes in a database (R40): the oldest go first beyond this number. */
+/** Limit for the keys in a database (R40): beyond it the oldest are removed first. */
 export const requestsMax = 1_000_000;
 
-/** Throws if the request that is repeated is another one than the first. */
-export function toRepeated(
-  { print, id }: { readonly print: string; readonly id: string },
-  asked: string,
-): Repeated {
-  if (print === asked) return { id, isRepeated: true };
+/** Throws `idempotency_key_reused` if the request is another one than the first. */
+export function toRepeated({ fingerprint, id }: FirstWrite, asked: Once['fingerprint']): Repeated {
+  if (fingerprint === asked) return { id, isRepeated: true };
   const message = 'The Idempotency-Key was used for another request.';
   throw new AppError('idempotency_key_reused', message);
 }

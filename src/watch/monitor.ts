@@ -110,10 +110,10 @@ const traceparentPattern = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-/;
  * One line for each change over REST by an account, also if its client has left; none for what was
  * done before under its key (R40). GraphQL has one for each mutation.
  */
-function logChange({ request, made, headers = [] }: Finished, log: Log): void {
+function logChange({ request, madeStatus, headers = [] }: Finished, log: Log): void {
   const { account, method, endpoint, params = {} } = request;
   const isRead = method === 'GET' || method === 'HEAD';
-  if (account === undefined || isRead || made >= 300) return;
+  if (account === undefined || isRead || madeStatus >= 300) return;
   // A new token changes no record.
   if (endpoint?.route === '/graphql' || endpoint?.route === '/auth/refresh') return;
   if (headers.includes('Idempotency-Replayed')) return;

@@ -7,7 +7,7 @@ import type { Subscription } from '../../dist/graphql/engine.js';
 import { Resumption } from '../../dist/graphql/events/resumption.js';
 import { SharedEvent } from '../../dist/graphql/events/shared-event.js';
 import type { Subscriber } from '../../dist/graphql/events/subscriber.js';
-import { createGate } from '../../dist/graphql/places.js';
+import { createGate } from '../../dist/graphql/permits.js';
 import { ConnectionMemory, MemoryPool } from '../../dist/memory-pool.js';
 import { createScheduler } from '../../dist/scheduler.js';
 import { startGraphql } from '../support/graphql.ts';

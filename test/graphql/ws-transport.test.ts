@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { legacyWs, transportWs } from '../../dist/graphql/ws/protocols.js';
+import { olderProtocol, newerProtocol } from '../../dist/graphql/ws/protocols.js';
 import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.ts';
 import { assertWithin } from '../support/pace.ts';
 import {
@@ -169,7 +169,7 @@ test('a fault of the service while it decodes a message is not taken for an inva
       throw new TypeError('a fault');
     },
   };
-  for (const { decode } of [transportWs, legacyWs]) {
+  for (const { decode } of [newerProtocol, olderProtocol]) {
     assert.throws(() => decode({ id: '1', type: 'subscribe', payload }), TypeError);
   }
 });

@@ -62,7 +62,7 @@ it('a write that comes while a response is made keeps it from being cached', asy
 it('what an equal request may not get is not cached', async () => {
   const { responses } = open();
   for (const body of ['one', 'two']) {
-    const make = () => ({ ...jsonTextResponse(200, body), isSingle: true });
+    const make = () => ({ ...jsonTextResponse(200, body), isUncacheable: true });
     assert.equal((await responses.respond('a', make, { reader })).body, body);
   }
 });
@@ -183,7 +183,7 @@ it('requests of one turn share what is made anew, but no stream and no failure t
 it('equal reads of one turn share their first response, and what may be a mutation does not', async (t) => {
   const { responses } = open(10_000, newSharedStore().store);
   let made = 0;
-  const make = () => ({ ...jsonTextResponse(200, String((made += 1))), isSingle: true });
+  const make = () => ({ ...jsonTextResponse(200, String((made += 1))), isUncacheable: true });
   for (const [isRead, expected] of [
     [true, ['1', '1']],
     [false, ['2', '3']],
@@ -218,7 +218,7 @@ it('what was read before a request came is not its response', async () => {
   const { state, store } = newSharedStore();
   const { responses } = open(10_000, store);
   let made = 0;
-  const make = () => ({ ...jsonTextResponse(200, String((made += 1))), isSingle: true });
+  const make = () => ({ ...jsonTextResponse(200, String((made += 1))), isUncacheable: true });
   const ask = async () => (await responses.respond('a', make, { reader, isRead: true })).body;
   const before = [ask(), ask()];
   // In the same iteration of the event loop, but after the read of the first two.

@@ -154,7 +154,7 @@ for (const { name, skip, newUrl } of stores) {
   });
 }
 
-it('beyond some places areas are noted, and what changed is still noticed', async (context) => {
+it('beyond some slots areas are noted, and what changed is still noticed', async (context) => {
   const store = await open(context, 'memory:');
   const readAll = async (): Promise<TrackedRecords> => {
     const records = new TrackedRecords(store, { reader: undefined, run: 'run' });
@@ -163,7 +163,7 @@ it('beyond some places areas are noted, and what changed is still noticed', asyn
     return records;
   };
   const records = await readAll();
-  assert.equal(records.places.length, 129);
+  assert.equal(records.slots.length, 129);
   assert.equal(records.isCurrent(), true);
   await store.comments.add(p, 'x');
   assert.equal(records.isCurrent(), false);

@@ -15,7 +15,7 @@ type Open = (context: TestContext) => Promise<Store>;
 const nobody = '00000000-0000-7000-8000-0000000000ff';
 
 export function newOnce(): Once {
-  return { key: randomUUID().slice(0, 22), print: 'print' };
+  return { key: randomUUID().slice(0, 22), fingerprint: 'print' };
 }
 
 /** Records to write to. */
@@ -108,7 +108,7 @@ export function testRequests(open: Open): void {
       for (const again of [await write(store, ids, once), await store.requests.find(once)]) {
         assert.deepEqual(again, name in creates ? repeated : { ...repeated, id: idOf(again) });
       }
-      const other = { ...once, print: 'other' };
+      const other = { ...once, fingerprint: 'other' };
       const isReused = { code: 'idempotency_key_reused' };
       await assert.rejects(async () => write(store, ids, other), isReused);
       await assert.rejects(async () => store.requests.find(other), isReused);
@@ -144,7 +144,7 @@ export function testRequests(open: Open): void {
       else assert.ok([false, undefined].includes((await failed()) as undefined));
       assert.equal(await store.requests.find(once), undefined);
       assert.deepEqual(await stateOf(store, ids), before);
-      made(await store.posts.create(text('c'), { ...once, print: 'other' }));
+      made(await store.posts.create(text('c'), { ...once, fingerprint: 'other' }));
     });
   }
 

@@ -124,7 +124,7 @@ function testChanges(open: Open): void {
     const countsOf = async (): Promise<ReadonlyMap<Area, number>> => {
       await store.readChanges?.();
       const changes = store.changes();
-      return new Map(areas.map((area) => [area, changes.sumOf([changes.placeOf(area)])]));
+      return new Map(areas.map((area) => [area, changes.sumOf([changes.slotOf(area)])]));
     };
     const movedBy = async (write: () => unknown): Promise<readonly Area[]> => {
       const before = await countsOf();

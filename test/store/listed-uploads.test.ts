@@ -32,7 +32,7 @@ for (const { name, skip, open } of uploadPlaces) {
     it('says of a repetition under a key that it was done, not that its names are stored', async (t) => {
       const { nodes } = await open(t, { nodes: 2 });
       const [one = assert.fail(), other = one] = nodes;
-      const once = { key: 'k'.repeat(22), print: 'p'.repeat(22) };
+      const once = { key: 'k'.repeat(22), fingerprint: 'p'.repeat(22) };
       const send = async (node: Uploads, text: string, by?: Once) => {
         const upload = node.begin();
         const files = [await upload.write('a', bytes(text))];

@@ -26,7 +26,7 @@ test('beyond its bytes nothing is stored, by no endpoint', async () => {
   const post = await posts.create({ title: 'a', content: 'b', authorId: null });
   const article = made(await articles.save(toDraft({ title: 'a' })));
   const countAll = (): readonly number[] =>
-    areas.map((area) => store.changes().at(store.changes().placeOf(area)));
+    areas.map((area) => store.changes().at(store.changes().slotOf(area)));
   const before = countAll();
   const draft = { title: large, content: '', authorId: null };
   for (const write of [
@@ -169,7 +169,7 @@ test('the comments of a removed post are gone at once, their memory in pieces', 
   const fill = (): unknown => comments.add(other.id, 'c'.repeat(201 * (count - 1) - 1_000));
   const list = comments.ofPost(id);
   const removing = posts.remove(id);
-  const before = store.changes().sumOf([store.changes().placeOf('comments')]);
+  const before = store.changes().sumOf([store.changes().slotOf('comments')]);
   for (const comment of [first, last]) {
     assert.equal(await comments.find(comment), undefined);
     assert.equal(await comments.remove(comment), false);
@@ -182,7 +182,7 @@ test('the comments of a removed post are gone at once, their memory in pieces', 
   assert.ok(iterations > 5, `${iterations} iterations`);
   assert.equal(await removing, true);
   assert.equal(await posts.remove(id), false);
-  assert.equal(store.changes().sumOf([store.changes().placeOf('comments')]), before);
+  assert.equal(store.changes().sumOf([store.changes().slotOf('comments')]), before);
   // All of it has been given back, and no more than that.
   for (const _ of times(count)) void comments.add(other.id, 'c');
   assert.throws(() => comments.add(other.id, 'c'), isFull);

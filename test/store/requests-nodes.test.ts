@@ -23,10 +23,10 @@ describe('a write under a key on PostgreSQL', { skip }, () => {
     const { id } = made(await store.posts.create(text('a')));
     const session = openSession(t, url);
     /** Another node, whose transaction has written under this key and is open. */
-    const hold = async ({ key, print }: Once): Promise<void> => {
+    const hold = async ({ key, fingerprint }: Once): Promise<void> => {
       await session`BEGIN`;
       await session`INSERT INTO inkwell.requests (key, print, result)
-        VALUES (${key}, ${print}, 'theirs')`;
+        VALUES (${key}, ${fingerprint}, 'theirs')`;
     };
     const untilWaiting = (): Promise<void> =>
       until('a statement waits for the key', async () => {

@@ -96,7 +96,7 @@ for (const place of durableStores) {
       const other = [{ storedName: 'a', temporaryName: 'c', size: 1 }];
       assert.ok('isRepeated' in Object(await index?.commit(other, { once: commit })));
       await assert.rejects(
-        async () => index?.commit(other, { once: { ...commit, print: 'b' } }),
+        async () => index?.commit(other, { once: { ...commit, fingerprint: 'b' } }),
         isReused,
       );
       // Its place is a number of a sequence, which goes on in a database that is used again.
@@ -136,7 +136,7 @@ for (const place of durableStores) {
         'object',
         'object',
       ]);
-      const other = { once: { ...once, print: 'other' } };
+      const other = { once: { ...once, fingerprint: 'other' } };
       await assert.rejects(async () => store.posts.remove(second.id, other), isReused);
       assert.equal((await allOf(store.comments.ofPost(second.id))).length, 501);
     });

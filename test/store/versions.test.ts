@@ -20,16 +20,16 @@ function createWatched() {
     },
   });
   const changes = versions.changes();
-  const places = [changes.placeOf('comments', 'post'), changes.placeOf('comments', 'other')];
+  const slots = [changes.slotOf('comments', 'post'), changes.slotOf('comments', 'other')];
   return {
     versions,
     asked: () => asked,
     /** Returns which of `post` and `other` have changed in the next snapshot. */
     async changedIn(snapshot: string, more: Partial<typeof state> = {}) {
       state = { ...state, snapshot, ...more };
-      const before = places.map((place) => changes.sumOf([place]));
+      const before = slots.map((slot) => changes.sumOf([slot]));
       await versions.readChanges();
-      return ['post', 'other'].filter((_, at) => changes.sumOf([places[at] ?? 0]) !== before[at]);
+      return ['post', 'other'].filter((_, at) => changes.sumOf([slots[at] ?? 0]) !== before[at]);
     },
     /** A statement of this process has added a comment to `post`. */
     add: async (xid: number) =>
@@ -58,8 +58,8 @@ test('transactions of this process change what they return', async () => {
   const { changedIn, add, versions } = createWatched();
   await changedIn('5:5:');
   await add(5);
-  const [place, sum] = [versions.changes().placeOf('comments', 'post'), versions.changes()];
-  assert.equal(sum.at(place), 1);
+  const [slot, sum] = [versions.changes().slotOf('comments', 'post'), versions.changes()];
+  assert.equal(sum.at(slot), 1);
   assert.deepEqual(await changedIn('6:6:'), []);
   await add(6);
   assert.deepEqual(await changedIn('6:7:6'), []);

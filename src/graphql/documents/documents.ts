@@ -44,12 +44,12 @@ export interface OperationKey {
   /** The number of the operation in its batch. */
   readonly index: number;
   /** The digest of what was sent under the key. */
-  readonly print: string;
+  readonly fingerprint: string;
 }
 
 export interface ValidDocument {
   readonly document: DocumentNode;
-  /** The same for a group of subscriptions: without `after` (R41). */
+  /** The document without `after`, for a group of subscriptions (R41). */
   readonly shared: DocumentNode;
   /** Objects that introspection adds to the result of an operation. */
   readonly introspectionObjects: number;

@@ -44,7 +44,7 @@ import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import type { Resume } from '../documents/resuming.ts';
 import type { Subscription } from '../engine.ts';
 import { isOutage, toErrors } from '../errors.ts';
-import type { Gate } from '../places.ts';
+import type { Gate } from '../permits.ts';
 import { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 
@@ -66,7 +66,7 @@ interface Resumed {
   readonly group: ResumedGroup;
 }
 
-/** What it uses of its group. */
+/** What a resumption uses of the group that it joins. */
 interface ResumedGroup {
   readonly subscribers: { has(subscriber: Subscriber): boolean };
   readonly opened: Promise<Subscription> | undefined;
@@ -186,7 +186,7 @@ export class Resumption implements Subscriber {
 
   async #sendPage(from: Place, { toJson }: Subscription) {
     const { store, commentAdded, pool, metrics, scheduler } = this.#deps;
-    // By now what was committed has been published too.
+    // After an iteration, every comment that was committed before has been published too.
     await nextIteration();
     const onCut = (): void => {
       this.#cut = commentAdded.position;

@@ -21,7 +21,7 @@ import { bytesOfDocument } from '../documents/documents.ts';
 import type { Resume } from '../documents/resuming.ts';
 import type { Engine, Operation, Subscription } from '../engine.ts';
 import { isOutage, RequestError, toErrors, toMasked } from '../errors.ts';
-import { createGate, type Gate } from '../places.ts';
+import { createGate, type Gate } from '../permits.ts';
 import { createEventLine, type EventLine } from './event-line.ts';
 import { Resumption, retryMilliseconds } from './resumption.ts';
 import { SharedEvent } from './shared-event.ts';

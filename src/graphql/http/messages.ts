@@ -166,7 +166,7 @@ export function resultResponse(
   type: ResponseType = legacy,
 ): MadeResponse {
   const headers = ['Content-Type', contentTypeOf[type]];
-  return { status: 200, headers, body: toJsonBody(json), isSingle: !isRepeatable };
+  return { status: 200, headers, body: toJsonBody(json), isUncacheable: !isRepeatable };
 }
 
 /**

@@ -1,6 +1,19 @@
 /**
  * Both sub-protocols of WebSocket as data and pure functions: a parsed message is decoded to a
- * `ClientMessage`, and replies are texts.
+ * `ClientMessage`, and replies are texts. The older protocol also accepts each message of the newer
+ * one (R28). `session.ts` has the order of messages.
+ *
+ * | newer             | older                  | `kind`    | reply                          |
+ * | ----------------- | ---------------------- | --------- | ------------------------------ |
+ * | `connection_init` | `connection_init`      | `init`    | `connection_ack`, or rejection |
+ * | `subscribe`       | `start`                | `start`   | each `next` (older: `data`),   |
+ * |                   |                        |           | then `complete`; or `error`    |
+ * | `complete`        | `stop`                 | `stop`    | none (older: `complete`)       |
+ * | `ping`            |                        | `send`    | `pong`                         |
+ * | `pong`            |                        | `nothing` | none                           |
+ * |                   | `connection_terminate` | `close`   | close frame 1000               |
+ * | anything else     |                        | `close`   | close frame 4400               |
+ * |                   | anything else          | `send`    | `error` or `connection_error`  |
  */
 
 import {
@@ -19,7 +32,7 @@ import { decodeRequest } from '../http/messages.ts';
 /** The protocol of an operation, in which it is answered (R28). */
 export type OperationProtocol = 'newer' | 'older';
 
-/** An operation is kept by its id, so that is no text of any length. */
+/** Limit for the id of an operation, by which the operation is kept in memory. */
 const idLengthMax = 128;
 
 /** The message of a result is this prefix, the result's JSON, and `}`. */
@@ -70,7 +83,7 @@ export interface Protocol {
   readonly name: 'graphql-transport-ws' | 'graphql-ws';
   /** `message` is any JSON value. Never throws. */
   decode(message: unknown): ClientMessage;
-  /** The act for a message that is not JSON; `why` is a sentence. */
+  /** What follows from a message that is not JSON; `why` is a sentence. */
   unreadable(why: string): ClientMessage;
   /** What is sent, and the close code, if `connection_init` is refused (R29). */
   rejection(message: string, id: string | undefined): { readonly text?: string } & CloseFrame;
@@ -84,16 +97,16 @@ export interface Protocol {
   readonly keepAlive: string | undefined;
 }
 
-/** The same in both protocols. */
+/** The reply to `connection_init`, which is the same in both protocols. */
 export const connectionAck = '{"type":"connection_ack"}';
 
-/** A longer payload is left out: a client that does not read must not queue much with pings. */
+/** A longer pong is sent without payload: pings of a client that does not read queue little. */
 const pongLengthMax = 4_096;
 
 /** The newer protocol: sub-protocol `graphql-transport-ws`, as in the library `graphql-ws`. */
-export const transportWs: Protocol = {
+export const newerProtocol: Protocol = {
   name: GRAPHQL_TRANSPORT_WS_PROTOCOL,
-  decode: (message) => decodeTransport(message) ?? invalid('Invalid message'),
+  decode: (message) => decodeNewer(message) ?? invalid('Invalid message'),
   unreadable: invalid,
   rejection: (message) => ({ code: CloseCode.Forbidden, reason: message }),
   tooManyMessages: { code: 4429, reason: 'Too many messages' },
@@ -107,7 +120,7 @@ export const transportWs: Protocol = {
 };
 
 /** Decodes a message of the newer protocol; undefined if it is invalid. */
-function decodeTransport(value: unknown): ClientMessage | undefined {
+function decodeNewer(value: unknown): ClientMessage | undefined {
   const message = validate(withQuery(value));
   if (message === undefined) return undefined;
   switch (message.type) {
@@ -136,7 +149,7 @@ function decodeTransport(value: unknown): ClientMessage | undefined {
   }
 }
 
-/** Undefined for what the library refuses: its error can repeat the whole message. */
+/** Undefined for a message that the library refuses: the error could repeat the whole message. */
 function validate(message: unknown): ReturnType<typeof validateMessage> | undefined {
   try {
     return validateMessage(message);
@@ -173,7 +186,7 @@ function invalid(reason: string): ClientMessage {
  * also accepts the message types of the newer protocol (R28). After an invalid message it sends an
  * error and keeps the socket open, as its reference server does.
  */
-export const legacyWs: Protocol = {
+export const olderProtocol: Protocol = {
   name: DEPRECATED_GRAPHQL_WS_PROTOCOL,
   decode(message) {
     if (!isObject(message)) return unreadable('A message is a JSON object.');
@@ -182,12 +195,12 @@ export const legacyWs: Protocol = {
         return { kind: 'init', id: idOf(message), payload: message['payload'] };
       case 'start':
       case 'stop':
-        return decodeOperation(message, message['type']);
+        return decodeOlderOperation(message, message['type']);
       case 'connection_terminate':
         return { kind: 'close', frame: { code: 1000, reason: '' } };
       default:
         return (
-          decodeTransport(message) ?? refuse(message, 'The message is not valid in this protocol.')
+          decodeNewer(message) ?? refuse(message, 'The message is not valid in this protocol.')
         );
     }
   },
@@ -201,7 +214,7 @@ export const legacyWs: Protocol = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function decodeOperation(message: Fields, type: 'start' | 'stop'): ClientMessage {
+function decodeOlderOperation(message: Fields, type: 'start' | 'stop'): ClientMessage {
   const id = idOf(message);
   if (id === undefined) {
     return unreadable(
@@ -218,7 +231,7 @@ function idOf({ id }: Fields): string | undefined {
   return typeof id === 'string' && id !== '' && id.length <= idLengthMax ? id : undefined;
 }
 
-/** The error names the operation if the message has an id, otherwise it is for the connection. */
+/** With an error of the operation if the message has an id, else with one of the connection. */
 function refuse(message: Fields, why: string): ClientMessage {
   const id = idOf(message);
   if (id === undefined) return unreadable(why);

@@ -17,7 +17,7 @@ import type { UpgradeListener } from '../../http/server/server.ts';
 import { createQueueLimit } from '../events/subscriber.ts';
 import { type Accepted, ClientSocket } from './client-socket.ts';
 import type { SocketDeps } from './operation.ts';
-import { legacyWs, type Protocol, transportWs } from './protocols.ts';
+import { olderProtocol, type Protocol, newerProtocol } from './protocols.ts';
 import { Session } from './session.ts';
 
 interface WebSocketEndpointDeps extends SocketDeps {
@@ -39,7 +39,7 @@ const packetsMax = 64;
 /** The path on which sockets are accepted. */
 const endpoint = { route: '/graphql' };
 
-const protocols: readonly Protocol[] = [transportWs, legacyWs];
+const protocols: readonly Protocol[] = [newerProtocol, olderProtocol];
 
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const { config, observer, createUuid } = deps;
@@ -117,6 +117,7 @@ function listen(webSocket: WebSocket, socket: Socket, session: Session): void {
   webSocket.on('message', (data: RawData) => {
     session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
   });
+  // Pings and pongs count for the limit of messages, and show that the client is there.
   webSocket.on('ping', () => session.countMessage());
   webSocket.on('pong', () => session.countMessage());
   // An invalid frame or a reset; `ws` then closes the socket.
@@ -157,7 +158,7 @@ function checkHandshake(
     });
   }
   const offered = incoming.headers['sec-websocket-protocol'];
-  if (offered === undefined) return legacyWs;
+  if (offered === undefined) return olderProtocol;
   const protocol = chooseProtocol(offered.split(',').map((name) => name.trim()));
   if (protocol === undefined) {
     throw new AppError(

@@ -18,7 +18,7 @@ export interface Sent {
   readonly status: number;
   /** Bytes of the content; for a stream, of head and chunks too. */
   readonly bytes: number;
-  /** Of the response: name, value, name, value. */
+  /** The headers of the response: name, value, name, value. */
   readonly headers?: readonly string[];
   /** The error that is the response. */
   readonly error?: AppError | undefined;
@@ -27,8 +27,8 @@ export interface Sent {
 /** A finished request. Its status is 499 if the client left before its response. */
 export interface Finished extends Sent {
   readonly request: Observed;
-  /** Of the response that was made, whether or not the client has left before it. */
-  readonly made: number;
+  /** The status of the response that was made, also if the client has left before it. */
+  readonly madeStatus: number;
   /** From the start of the request until its response began. */
   readonly waitedMilliseconds: number;
   /** Until the response was written, or its stream ended. */
@@ -49,10 +49,16 @@ export const clientLeftStatus = 499;
 /** For what the listener does not handle: handshakes, and bytes that are not a request. */
 export function observeAtOnce(request: Observed, sent: Sent, observer: Observer): void {
   observer.begin(request);
-  observer.end({ request, ...sent, made: sent.status, waitedMilliseconds: 0, milliseconds: 0 });
+  observer.end({
+    request,
+    ...sent,
+    madeStatus: sent.status,
+    waitedMilliseconds: 0,
+    milliseconds: 0,
+  });
 }
 
-/** The same values for a message without an `HttpRequest`. */
+/** The values to observe of a message without an `HttpRequest`. */
 export function toObserved(
   { method = '', headers, socket }: IncomingMessage,
   id: string,

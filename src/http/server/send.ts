@@ -7,11 +7,11 @@
  * | the content is a stream, method HEAD     | the head alone; the stream is destroyed           |
  * | the content is a stream                  | chunked or with its length, with back-pressure    |
  * | the rest of the body is not read         | whole; the connection closes after the rest came  |
- * | it has more than 128 KiB                 | in pieces of 128 KiB, as the client takes them    |
+ * | the content has more than 128 KiB        | in pieces of 128 KiB, as the client takes them    |
  * | otherwise                                | whole, in the same packet as the head             |
  *
- * What has more than 16 KiB is refused with 503 if the pool has no memory for it, and is counted
- * there while the client has not taken it. In an iteration of the event loop that makes many
+ * A content of more than 16 KiB is refused with 503 if the pool has no memory for it, and counts in
+ * the pool until the client has taken it. In an iteration of the event loop that makes many
  * responses they are held for up to a millisecond and sent together (`createResponseBatch`).
  */
 
@@ -43,7 +43,7 @@ interface SendContext extends SendDeps {
 
 export type Send = (request: HttpRequest, response: HttpResponse) => void;
 
-/** It sends the response or, if that fails, a response with the reason. Releases the request. */
+/** The function sends a response or, if that fails, the reason. It releases the request. */
 export function createSend(context: SendContext): Send {
   const { log, observer } = context;
   return (request, response) => {
@@ -69,7 +69,7 @@ export function createSend(context: SendContext): Send {
       observer.end({
         request,
         status,
-        made: sent.status,
+        madeStatus: sent.status,
         headers,
         bytes: sentBytes,
         error,
@@ -152,7 +152,7 @@ const noSniff = ['X-Content-Type-Options', 'nosniff'];
  */
 function endWhole(body: string | Buffer | undefined, outgoing: ServerResponse): void {
   const { socket } = outgoing;
-  // On a closed socket it must not seem sent: Node would start the next request.
+  // On a closed socket the response must not seem sent: Node would start the next request.
   if (body === undefined || socket?.writable !== true) {
     outgoing.end(body);
     return;
@@ -166,7 +166,7 @@ function endWhole(body: string | Buffer | undefined, outgoing: ServerResponse): 
 /** A client that takes 64 KiB/s takes a piece in two seconds. */
 const pieceBytes = 131_072;
 
-/** Piece by piece: what a client has taken of one large write cannot be seen (R39). */
+/** In pieces, because Node does not tell how much of one large write a client has taken (R39). */
 function endInPieces(body: Buffer, outgoing: ServerResponse, start = 0): void {
   let next = start;
   while (next < body.length) {
@@ -189,7 +189,7 @@ function writeStream(body: Readable, request: HttpRequest, log: Log): void {
   // A client that half-closes may still read or be gone; the stream decides.
   const { socket } = incoming;
   const tell = (): void => void body.emit('peerEnd');
-  // It may have left while the response was made.
+  // The client may have left while the response was made.
   if (socket.readableEnded) tell();
   else socket.once('end', tell);
   pipeline(body, outgoing, (error) => {

@@ -32,7 +32,7 @@ import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';
 import { sql, type Statement } from './connection.ts';
 import { createFind, createList } from '../sql/lists.ts';
-import { nextArticleId, wholeOf } from '../sql/statements.ts';
+import { nextArticleId, requireWhole } from '../sql/statements.ts';
 import { type Cells, type Row, toRecord } from '../sql/rows.ts';
 import type { Articles, DriverOptions, Once, Repeated } from '../store.ts';
 
@@ -65,7 +65,7 @@ export function createArticles(deps: Deps): Articles {
   const changeOne = createChanges(changesDeps, waitingForOneMax);
   const changeAll = createChanges(changesDeps, waitingForAllMax);
   const readAll: Read = async (askedAt) =>
-    wholeOf(await statements.readArticles('id, document, version', askedAt));
+    requireWhole(await statements.readArticles('id, document, version', askedAt));
   return {
     all: createList(statements, 'articles')(),
     find: createFind(statements, ['articles', 'id']),

@@ -3,24 +3,25 @@
  *
  * 1. Records are locked first, then keys in their order, then numbers are taken: statements that
  *    wait for one another never wait in a circle.
- * 2. New records are inserted with their keys. A key that is there fails the statement; several
- *    records are then inserted by another one: the keys that are not there, and the records of
- *    these. Comments are always inserted so, because of their numbers.
- * 3. Changes: the record is changed, and then its key inserted. A key that is there fails the
- *    statement, which undoes the change. Without a change no key is inserted.
- * 4. A key that an open transaction has inserted is waited for until that ends. After the time of
- *    a statement the request is refused (`request_in_progress`).
+ * 2. New records are inserted with their keys. A key that is stored already fails the statement;
+ *    several records are then inserted by another statement: the keys that are not stored, and
+ *    their records. Comments are always inserted by that one, because of their numbers.
+ * 3. Changes: the record is changed, and then the key inserted. A key that is stored already fails
+ *    the statement, which undoes the change. Without a change no key is inserted.
+ * 4. If an open transaction has inserted the key, the statement waits until that transaction ends.
+ *    After the time limit of a statement the request is refused (`request_in_progress`).
  * 5. If nothing was stored, the key is looked up by a statement of its own, which sees what was
- *    committed meanwhile. It also removes a key that is a day old; then the write is tried again.
- * 6. After some writes under keys, the oldest keys go that are a day old or beyond the limit.
+ *    committed meanwhile and removes a key that is a day old. Then the write is tried again.
+ * 6. After every hundredth write under a key, the oldest keys are checked: those that are a day old
+ *    or beyond the limit are removed.
  *
  *     attempt                    key, looked up      result
  *     stored                     –                   that of the write
- *     key was there              same request        that of the first
- *     key was there              another request     idempotency_key_reused
- *     key was there              a day old: removed  of a second attempt
- *     no such record             not there           that of the write: nothing stored
- *     no such record (any more)  same request        that of the first: it removed the record
+ *     key was stored             same request        that of the first write
+ *     key was stored             another request     idempotency_key_reused
+ *     key was stored             a day old: removed  that of a second attempt
+ *     no such record             not stored          that of the write: nothing stored
+ *     no such record (any more)  same request        that of the first, which removed it
  *
  * For example, nodes A and B get the same POST, and A commits between the two statements of B:
  *
@@ -42,12 +43,12 @@ export type PostgresRequests = ReturnType<typeof createRequests>;
 
 const isKept = `made > now() - interval '1 day'`;
 const attemptsMax = 2;
-/** After so many writes under keys, so many of the oldest keys are checked. */
+/** After each `sweepWrites` writes under keys, the `sweptMax` oldest keys are checked. */
 const sweepWrites = 100;
 const sweptMax = 200;
 
 const mayGo = `(NOT ${isKept} OR seq <= (SELECT max(seq) FROM inkwell.requests) - ${requestsMax})`;
-// The oldest tells whether there is anything to do.
+// The oldest key tells whether there is anything to remove.
 const sweep = `WITH ended AS (
       SELECT seq FROM inkwell.requests WHERE seq = ANY (ARRAY(
         SELECT seq FROM (
@@ -69,6 +70,7 @@ export function createRequests({ pool, versions, timeoutSeconds }: Deps) {
   const schema = 'inkwell.';
   const removeOld = `WITH ended AS (DELETE FROM inkwell.requests WHERE key = $1 AND NOT ${isKept})`;
   const lookUp = (once: Once, askedAt: number) => {
+    // A write, because the statement also removes a key that is a day old.
     const read: Sql['read'] = (text, values) =>
       pool.write({ text: `${removeOld} ${text}`, values }, askedAt);
     return createFindRequest({ schema, read }, isKept)(once);
@@ -110,8 +112,8 @@ export function createRequests({ pool, versions, timeoutSeconds }: Deps) {
 }
 
 /**
- * A statement that changes something, with its key. `before`: what it selects from. `result`: an
- * expression for the id of a new record.
+ * A statement that changes something, with its key. `before`: common table expressions that the
+ * statement uses. `result`: an expression for the id of a new record.
  */
 export function withKey(
   { text, values }: Statement,
@@ -124,16 +126,16 @@ export function withKey(
       INSERT INTO inkwell.requests (key, print, result)
       SELECT $${at}, $${at + 1}, ${result} FROM changed LIMIT 1
     ) SELECT * FROM changed`,
-    values: [...values, once.key, once.print],
+    values: [...values, once.key, once.fingerprint],
   };
 }
 
 /** The row of a new record with its key, in members that no table has. */
-export function toKeyedRow(row: NewRow, { key, print }: Once): NewRow {
-  return { ...row, request_key: key, request_print: print };
+export function toKeyedRow(row: NewRow, { key, fingerprint }: Once): NewRow {
+  return { ...row, request_key: key, request_print: fingerprint };
 }
 
-/** The values of a statement for such rows; the first is the JSON of all. */
+/** The values of a statement for rows with keys; the first is the JSON of all rows. */
 export function toKeyedValues(rows: readonly NewRow[]): Statement['values'] {
   const all = (name: string): readonly Value[] => rows.map((row) => row[name] ?? null);
   return [JSON.stringify(rows), all('id'), all('request_key'), all('request_print')];
@@ -143,13 +145,13 @@ const insertKeys = `INSERT INTO inkwell.requests (key, print, result)
   SELECT key, print, given.id
   FROM unnest($2::uuid[], $3::text[], $4::text[]) AS given (id, key, print)`;
 
-/** Inserts the keys of such rows; fails if one of them is there. */
+/** Inserts the keys of these rows; fails if one of the keys is stored already. */
 export const noteKeys = `noted AS (${insertKeys} ORDER BY key)`;
 
 /**
- * Inserts the keys of such rows that are not there, and selects the ids of the records to be
- * stored: what is selected from `first` is complete before any of them is. `from`: what follows the
- * keys, named `given`.
+ * Inserts those keys of these rows that are not stored yet, as `first`, which has the ids of the
+ * records to be stored. All keys are inserted before any record is. `from`: what follows the keys,
+ * named `given`, in the FROM clause.
  */
 export function noteNewKeys(from = ''): string {
   return `first AS MATERIALIZED (

@@ -17,7 +17,7 @@ import {
   toCells,
   toColumn,
   toFile,
-  toFirst,
+  toFirstWrite,
   toRecord,
   toRow,
   type Value,
@@ -165,12 +165,12 @@ export function createFileStatements(sql: Sql): Omit<DurableFileIndex, 'commit'>
   };
 }
 
-/** Finds a write that was done under a key. `isKept`: the condition that it is no day old. */
+/** Finds a write that was done under a key. `isKept`: the condition that the key is valid still. */
 export function createFindRequest(
   { schema, read }: Pick<Sql, 'schema' | 'read'>,
   isKept: string,
 ): Requests['find'] {
   const text = `SELECT print, result FROM ${schema}requests WHERE key = $1 AND ${isKept}`;
-  return ({ key, print }) =>
-    andThen(read(text, [key]), ([row]) => row && toRepeated(toFirst(row), print));
+  return ({ key, fingerprint }) =>
+    andThen(read(text, [key]), ([row]) => row && toRepeated(toFirstWrite(row), fingerprint));
 }

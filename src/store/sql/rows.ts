@@ -7,12 +7,13 @@ import { kinds, type RecordOf } from '../shared.ts';
 import type { InitialData } from '../store.ts';
 import type { Account, Author, Post } from '../model.ts';
 import type { ListedFile } from '../file-index.ts';
+import type { FirstWrite } from '../once.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Value = string | number | boolean | null;
 /**
- * A row by position: each cell as the database sends it, after the columns of the table what else
- * was read. The type names as many cells as a table has at most.
+ * The cells of a row, as the database sends them: first the columns of the table, in their order,
+ * then whatever else the statement selects. No table has more than six columns.
  */
 export type Cells = [string, string, string, string, string, string, ...unknown[]];
 /** Values by column name. */
@@ -51,7 +52,10 @@ export function toColumn(member: string): string {
   return columnOf[member] ?? member;
 }
 
-/** What an index has, and selects the records of a list by: a column, or two joined by a blank. */
+/**
+ * The expression that selects the records of a list, and that has an index: a column, or two whose
+ * values are joined by a space.
+ */
 export function toSelecting(list: string): string {
   const [first = '', second] = list.split(' ').map(toColumn);
   return second === undefined ? first : `(CAST(${first} AS text) || ' ' || ${second})`;
@@ -67,15 +71,15 @@ export function toRow(record: object): NewRow {
   return row;
 }
 
-/** The cells of a row by name. */
+/** The cells of a row that has them by name. */
 export function toCells(table: Table, row: Row): Cells {
   return namesOf(table).map((column) => row[column]) as Cells; // as it was stored
 }
 
 /**
- * Make a record of a row that `toRow` made, whose cells are all columns of its table in their
- * order. Written out, because rows are read by the hundred: 21 ns a comment, against 71 ns for a
- * loop over the names of the columns.
+ * Makes a record of the cells of a row that `toRow` made, by table. Each table is written out,
+ * because rows are read by the hundred: 21 ns a comment, against 71 ns for a loop over the names of
+ * the columns.
  */
 export const toRecord: { readonly [N in Table]: (cells: Cells) => RecordOf[N] } = {
   authors: ([id, name, email, createdAt]) => ({
@@ -105,7 +109,7 @@ export const toRecord: { readonly [N in Table]: (cells: Cells) => RecordOf[N] } 
     createdAt,
     postId,
   }),
-  // SQLite has no booleans: 1. PostgreSQL sends `t`.
+  // SQLite has no booleans, and sends 1; PostgreSQL sends `t`.
   todos: ([id, title, completed]) => ({
     id,
     title: unescapeText(title),
@@ -124,9 +128,8 @@ export function toFile(row: Row): ListedFile {
   };
 }
 
-/** The first write under a key (R40). */
-export function toFirst({ print, result }: Row): { readonly print: string; readonly id: string } {
-  return { print: String(print), id: String(result) };
+export function toFirstWrite({ print, result }: Row): FirstWrite {
+  return { fingerprint: String(print), id: String(result) };
 }
 
 /** The authors of the accounts given at this start (R20), with the same ids. */
@@ -170,7 +173,7 @@ const textsOf: Readonly<Partial<Record<Table, readonly string[]>>> = Object.from
   Object.entries(kinds).map(([table, { texts }]) => [table, texts.map(toColumn)]),
 );
 
-/** The positions of the first of them. */
+/** The position of the first of these columns, by table. */
 const firstTextOf: Readonly<Partial<Record<Table, number>>> = Object.fromEntries(
   Object.entries(textsOf).map(([table, [text = '']]) => [
     table,
@@ -183,25 +186,28 @@ export function sizeOf(table: Table): string {
   return textsOf[table]?.map((column) => `octet_length(${column})`).join(' + ') ?? '0';
 }
 
-/** The columns of a table, where texts of more bytes together are null. */
+/**
+ * The columns of a table to select. The texts of a row are null if they have more than `bytesMax`
+ * bytes together. `owner`: the column that selects the rows of a list, if there is one.
+ */
 export function toShort(table: Table, bytesMax: string, owner?: string): string {
   const isShort = `CASE WHEN ${sizeOf(table)} <= ${bytesMax}`;
   return select(table, owner, (text) => `${isShort} THEN ${text} END`);
 }
 
-/** The columns of a table; texts are bytes. */
+/** The columns of a table to select, texts as bytes. `owner`: as for `toShort`. */
 export function toBytes(table: Table, owner?: string): string {
   return select(table, owner, (text) => `CAST(${text} AS BLOB)`);
 }
 
-/** `owner`: a column that is not read, because its value is known. */
+/** The column `owner` is not read: it has the value that the statement selects rows by. */
 function select(
   table: Table,
   owner: string | undefined,
   toExpression: (text: string) => string,
 ): string {
   const toSelected = (column: string): string => {
-    // Without a name, so that ORDER BY means the column of the table.
+    // NULL gets no name, so that ORDER BY means the column of the table.
     if (column === owner) return 'NULL';
     const isText = textsOf[table]?.includes(column) === true;
     return isText ? `${toExpression(column)} AS ${column}` : column;
@@ -209,11 +215,11 @@ function select(
   return namesOf(table).map(toSelected).join(', ');
 }
 
-/** The JSON of a row with these members, which have texts; null if these have more bytes. */
+/** The JSON of a row with these members; null if its texts have more than `bytesMax` bytes. */
 export function toJson(table: Table, members: readonly string[], bytesMax: string): string {
   const pairs = members.map((member) => {
     const column = toColumn(member);
-    // Ids, dates and words need no escapes, which take the database half of the time.
+    // Ids, dates and statuses need no escapes, which take the database half of the time.
     const isText = textsOf[table]?.includes(column) === true;
     return `"${member}":${isText ? `' || to_json(${column}) || '` : `"' || ${column} || '"`}`;
   });

@@ -34,7 +34,7 @@ export interface Sql {
    * clause: the ids of the changed records and of their owners, by which SQLite counts changes.
    */
   write(...statement: Write): Promise<readonly Row[]>;
-  /** Does the same once under a key. Returns whether it returned rows: otherwise none is kept. */
+  /** As `write`, once under a key. Returns false, and keeps no key, if no row is returned. */
   writeOnce(once: Once, statement: Write): Promise<Changed>;
   readonly requests: Requests;
   /**
@@ -76,7 +76,7 @@ export interface PageStart {
   readonly limit: number;
 }
 
-/** Of the values of a page start. */
+/** The SQL expressions of the values of a page start. */
 export interface PageExpressions {
   readonly owner: string;
   readonly after: string;
@@ -100,7 +100,7 @@ export function toPageValues({ owner, after, limit }: PageStart): readonly Value
 
 export interface RowPage {
   readonly rows: readonly (Cells | RecordText)[];
-  /** The limit on bytes was exceeded, so there may be more rows. */
+  /** True if the page ended at its limit of bytes: there may be more rows. */
   readonly isCut: boolean;
 }
 
@@ -120,8 +120,8 @@ export function nextArticleId(schema: string): string {
     ) WHERE name = 'articles' RETURNING value`;
 }
 
-/** Returns all rows. Throws `content_too_large` if they exceed the limit. */
-export function wholeOf({ rows, isCut }: RowPage): readonly Cells[] {
+/** Returns the rows of all articles. Throws `content_too_large` if the page was cut. */
+export function requireWhole({ rows, isCut }: RowPage): readonly Cells[] {
   if (isCut) throw tooLongToChange();
   return rows as readonly Cells[]; // articles are not read as JSON with members
 }

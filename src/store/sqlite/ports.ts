@@ -13,7 +13,7 @@ import { createFileStatements, createTable } from '../sql/ports.ts';
 import { escapeText, toFile, toRecord, toRow } from '../sql/rows.ts';
 import { createReadAfter } from '../sql/comments-after.ts';
 import { createList } from '../sql/lists.ts';
-import { nextArticleId, wholeOf } from '../sql/statements.ts';
+import { nextArticleId, requireWhole } from '../sql/statements.ts';
 import type { Articles, Comments, Once, Repeated } from '../store.ts';
 import { isSqliteError, sqliteForeignKey } from './database.ts';
 import { runOnce } from './requests.ts';
@@ -37,6 +37,7 @@ export function createComments(context: SqliteContext): Comments {
       return row && { at: Number(row['seq']) };
     },
     after({ at }, { onCut, ...range }) {
+      // The page is read in this call, so that no comment comes between the cut and the page.
       onCut();
       return readAfter({ from: Number(at), upTo: Infinity }, range);
     },
@@ -85,7 +86,7 @@ export function createArticles(context: SqliteContext): Articles {
       }),
     async changeAll(change, once) {
       const done = await inTransaction(once, () => {
-        const before = wholeOf(sql.readArticles('id, document')).map(toRecord.articles);
+        const before = requireWhole(sql.readArticles('id, document')).map(toRecord.articles);
         // An article that did not change is the same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
         for (const article of changed) save(article);

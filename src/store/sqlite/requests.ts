@@ -1,21 +1,24 @@
 /**
  * Writes under a key, in a transaction of SQLite (R40).
  *
- * 1. The key is kept, with the id that a new record is to get. If it is there, nothing is written.
- * 2. A key that is a day old counts as not there.
- * 3. The write is done. If it stores nothing, the key goes again; both are in one transaction.
- * 4. At every hundredth key the 200 oldest go that are a day old or beyond the limit.
+ * 1. The key is stored, with the id that a new record is to get. If the key is stored already,
+ *    nothing is written.
+ * 2. A key that is a day old is replaced.
+ * 3. The write is done. If it stores nothing, its key is removed: both are in one transaction.
+ * 4. With every hundredth key, the 200 oldest are checked: those that are a day old or beyond the
+ *    limit are removed.
  *
- *     key kept       same request      result of the first
- *     key kept       another request   idempotency_key_reused: only this write fails
- *     not, or old    stored            that of the write; the key is kept
- *     not, or old    nothing stored    that of the write; no key is kept
+ *     the key is      request or write   result
+ *     stored          same request       that of the first write
+ *     stored          another request    idempotency_key_reused: only this write fails
+ *     absent or old   stores             that of the write; the key stays
+ *     absent or old   stores nothing     that of the write; the key is removed
  *
  * For example, two equal POSTs of one batch: BEGIN, INSERT requests (k, 1), INSERT posts (1); the
- * second finds k: 1. COMMIT; both are acknowledged with 1.
+ * second POST finds k with the id 1. COMMIT; both POSTs are acknowledged with the id 1.
  */
 
-import { type Row, toFirst } from '../sql/rows.ts';
+import { type Row, toFirstWrite } from '../sql/rows.ts';
 import type { Write } from '../sql/statements.ts';
 import type { Changed } from '../store.ts';
 import { idOf, type Once, type Repeated, requestsMax, toRepeated } from '../once.ts';
@@ -38,8 +41,8 @@ interface Rows {
 }
 
 /**
- * Does a write of the open transaction once; false and undefined mean that it stored nothing. `id`:
- * that of the new record, if it is known.
+ * Does a write of the open transaction once. The write returns false or undefined if it stored
+ * nothing. `id`: the id of the new record, if it is known before.
  */
 export function runOnce<T>(
   { prepare, run }: Rows,
@@ -47,13 +50,13 @@ export function runOnce<T>(
   write: () => T,
 ): T | Repeated {
   if (once === undefined) return write();
-  const { key, print } = once;
-  let kept = prepare(keep).run(key, print, id);
+  const { key, fingerprint } = once;
+  let kept = prepare(keep).run(key, fingerprint, id);
   if (Number(kept.changes) === 0) {
     const [first] = run('requests', find, [key]);
-    if (first !== undefined) return toRepeated(toFirst(first), print);
+    if (first !== undefined) return toRepeated(toFirstWrite(first), fingerprint);
     run('requests', forget, [key]);
-    kept = prepare(keep).run(key, print, id);
+    kept = prepare(keep).run(key, fingerprint, id);
   }
   if (Number(kept.lastInsertRowid) % sweepWrites === 0) run('requests', sweep, []);
   let result;

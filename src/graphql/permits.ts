@@ -1,11 +1,11 @@
-/** Limits on what goes on at the same time. */
+/** Limits on the work that goes on at the same time: a gate for reads, permits for operations. */
 
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { isPromise, type MaybePromise } from '../maybe-promise.ts';
 
 export type Gate = <T>(read: () => MaybePromise<T>) => MaybePromise<T>;
 
-/** Returns a function that calls `read` while fewer than `max` of them are unsettled. */
+/** Returns a function that calls `read` when fewer than `max` earlier reads are unsettled. */
 export function createGate(max: number): Gate {
   const waiting: (() => void)[] = [];
   let count = 0;
@@ -22,16 +22,16 @@ export function createGate(max: number): Gate {
 }
 
 /**
- * Places for large operations. A store that answers later answers many operations at once; all
- * would go on in one iteration of the event loop. So each waits for a place, and holds it until it
- * has ended:
+ * A semaphore for large operations. A store that returns a promise answers many operations at once,
+ * and all of them would go on in one iteration of the event loop. So each operation acquires a
+ * permit, and holds the permit until the operation has ended:
  *
- * 1. Places are given in the order in which they are asked for, one after the other.
- * 2. Each waits until fewer than `max` are held, and then for the next iteration.
+ * 1. Permits are given in the order in which they are asked for, one after the other.
+ * 2. A permit is given when fewer than `max` are held, in the next iteration.
  *
- *     max 2, three ask in iteration 1: given in 2, in 3, and after one of the two has left
+ *     max 2, three ask in iteration 1: given in 2, in 3, and after one of the two was released
  */
-export function createPlaces(max: number) {
+export function createPermits(max: number) {
   let free = max;
   let wake = (): void => undefined;
   let last = Promise.resolve();
@@ -41,8 +41,8 @@ export function createPlaces(max: number) {
     await nextIteration();
   };
   return {
-    take: (): Promise<void> => (last = last.then(give)),
-    leave: (): void => {
+    acquire: (): Promise<void> => (last = last.then(give)),
+    release: (): void => {
       free += 1;
       wake();
     },

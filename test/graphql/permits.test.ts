@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { createPlaces } from '../../dist/graphql/places.js';
+import { createPermits } from '../../dist/graphql/permits.js';
 import type { List, Store } from '../../dist/store/store.js';
 import { dataOf, startGraphql } from '../support/graphql.ts';
 import { times } from '../support/lists.ts';
 
-test('places are given one in an iteration of the event loop, and so many at a time', async () => {
-  const places = createPlaces(2);
+test('permits are given one in an iteration of the event loop, and so many at a time', async () => {
+  const permits = createPermits(2);
   let given = 0;
-  for (let count = 0; count < 5; count += 1) void places.take().then(() => (given += 1));
+  for (let count = 0; count < 5; count += 1) void permits.acquire().then(() => (given += 1));
   await Promise.resolve(); // the first asks for its iteration
   const seen: number[] = [];
   for (let iteration = 0; iteration < 4; iteration += 1) {
@@ -20,7 +20,7 @@ test('places are given one in an iteration of the event loop, and so many at a t
   }
   assert.deepEqual(seen, [1, 2, 2, 2]);
   for (const expected of [3, 4, 5]) {
-    places.leave();
+    permits.release();
     await nextIteration();
     await nextIteration();
     assert.equal(given, expected);
@@ -95,7 +95,7 @@ test('four operations with many records go on at a time, and read 200 lists each
   assert.equal(asked, 1_800);
 });
 
-test('an operation that fails early gives its place back, and its memory', async () => {
+test('an operation that fails early gives its permit back, and its memory', async () => {
   // The first list fails while the second is still being read.
   let send = (): void => undefined;
   const answer = new Promise<void>((resolve) => (send = resolve));
