@@ -169,7 +169,7 @@ function listenTo(
 interface LoginsDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
   readonly security: LogSecurity;
   readonly metrics: ServiceMetrics | undefined;
-  /** Of USERS_FILE, or for the demo. */
+  /** The accounts of USERS_FILE, or those of the demo. */
   readonly accounts: readonly Account[];
 }
 

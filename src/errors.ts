@@ -113,7 +113,7 @@ export function toReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The same with the stack, for an error that is a fault of the service. */
+/** The text of an error with its stack, for an error that is a fault of the service. */
 export function toStack(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -42,7 +42,7 @@ export class MemoryPool {
   readonly bytesMax: number;
   /** The bytes reserved now, in both purses. `Reservation.set` can raise them above `bytesMax`. */
   bytes = 0;
-  /** Of them, those of the second purse. */
+  /** The part of `bytes` that the second purse holds. */
   lastingBytes = 0;
 
   constructor(bytesMax: number) {
@@ -115,7 +115,7 @@ export class ConnectionMemory implements Purse {
   }
 }
 
-/** What is not counted as part of the connection. */
+/** The bytes beyond those that count as part of the connection. */
 function countedOf(bytes: number): number {
   return Math.max(0, bytes - uncountedBytesMax);
 }

@@ -58,7 +58,7 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
    */
   const viewerOf = (request: WithHeaders): MaybePromise<Account | undefined> =>
     andThen(sessionOf(request), (session) => session?.account);
-  /** The same, but throws `missing_token` without the header too. */
+  /** As `viewerOf`, but throws `missing_token` without the header too. */
   const authenticate = (request: WithHeaders): MaybePromise<Account> =>
     andThen(viewerOf(request), (account) => {
       if (account === undefined) throw missingToken();
@@ -78,7 +78,7 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
   return {
     authenticate,
     viewerOf,
-    /** Returns a new token of the session of this one (R42). Throws as `authenticate` does. */
+    /** Returns a new token of the session of the given one (R42). Throws as `authenticate` does. */
     refresh: (request: WithHeaders): MaybePromise<string> =>
       andThen(sessionOf(request), (session) => {
         if (session === undefined) throw missingToken();
@@ -92,12 +92,12 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
     readsNeedToken,
     /** For routes that change data: lets only requests that may do so reach the handler. */
     writing: writesNeedToken ? guard : noGuard,
-    /** The same for routes that only read. */
+    /** For routes that only read: as `writing`. */
     reading: readsNeedToken ? guard : noGuard,
     hasOwners,
     /** Who asks, if posts have owners: without a token only where reading needs none. */
     readerOf,
-    /** The same as `reading`, for routes whose records do not exist for everybody (R44). */
+    /** As `reading`, for routes whose records do not exist for everybody (R44). */
     readingAs: passing(readerOf),
   };
 }

@@ -5,9 +5,9 @@
  * 1. A login begins a session. Its tokens have one `auth_time`, the second of the login, and can be
  *    renewed until SESSION_SECONDS_MAX have passed since then (R42).
  * 2. A token belongs to the password of its account: `credential` is an HMAC of the password hash.
- *    Its key is derived from the key that signs the token, so that it reveals nothing of the hash,
- *    and two services with one account have different ones.
- * 3. Whoever verifies a token finds the account, and asks whether the token is its own still.
+ *    The key of the HMAC is derived from the key that signs the token, so that a credential reveals
+ *    nothing of the hash, and two services with one account have different credentials.
+ * 3. Whoever verifies a token finds the account, and asks whether the token still belongs to it.
  *
  * For example, with a lifetime of 60 and a session of 150 seconds, of a login at 1000:
  *
@@ -29,7 +29,7 @@ interface Claims {
   readonly email: string;
   readonly roles: readonly string[];
   readonly exp: number;
-  /** The login; 0 in a token that does not tell, which cannot be renewed. */
+  /** When the login was; 0 for a token without `auth_time`, which cannot be renewed. */
   readonly authTime: number;
   /** True if the account has the password that it had when the token was made. */
   readonly isOf: (account: Pick<Account, 'passwordHash'>) => boolean;

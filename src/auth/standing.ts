@@ -2,7 +2,7 @@
 
 import type { Serial } from '../serial.ts';
 
-/** For whom a login waits. */
+/** The client that a login waits for, with its failures. */
 export interface Standing {
   readonly client: string;
   readonly failures: number;
@@ -10,7 +10,7 @@ export interface Standing {
 
 /** How long others may overtake a login, for each failure of its client. */
 const millisecondsPerFailure = 1_000;
-/** … and at most: so a login that waits is checked in the end, whatever others do. */
+/** Limit for the failures that count: a login that waits is checked in the end, in any case. */
 const failuresMax = 20;
 
 export function toPlace({ waitingOf }: Pick<Serial, 'waitingOf'>, standing: Standing) {

@@ -35,7 +35,7 @@ export function patchArticle({ id, json }: Article, patch: Patch, bytesMax: numb
 }
 
 /**
- * The same for a patch of the array of all articles: none may be added, removed or moved (R16).
+ * Applies a patch to the array of all articles: none may be added, removed or moved (R16).
  * Returns the same object for an article that the patch does not use; it is not even parsed.
  */
 export function patchArticles(articles: readonly Article[], patch: Patch, bytesMax: number) {

@@ -145,7 +145,7 @@ function createQueue<T>(
   let values: T[] = [];
   /** Bytes of the queued values. */
   let bytes = 0;
-  /** That of the value that was taken last: those behind it are queued without a gap. */
+  /** The position of the value that was taken last: the values behind it have no gap. */
   let position = 0;
   let isOpen = true;
   /** The error for the next `next()`, which reports it once. */

@@ -33,9 +33,9 @@ export interface Patch {
 interface PatchOperation {
   readonly op: Verb;
   readonly path: JsonPointer;
-  /** Of `move` and `copy`; for others the path. */
+  /** The source of `move` and `copy`; the path of any other operation. */
   readonly from: JsonPointer;
-  /** Of `add`, `replace` and `test`; for others null. */
+  /** The value of `add`, `replace` and `test`; null for any other operation. */
   readonly value: Json;
 }
 

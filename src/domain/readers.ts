@@ -18,7 +18,7 @@ import type { List, Store } from '../store/store.ts';
 
 /** Who asks. With the other values of REQUIRE_AUTH there is none: everybody reads everything. */
 export interface Reader {
-  /** Of the account; undefined without a token. */
+  /** The id of the account; undefined without a token. */
   readonly id: string | undefined;
   readonly isAdmin: boolean;
 }

@@ -48,9 +48,9 @@ export interface Operation
     Omit<ValidDocument, 'shared'>,
     Pick<GraphqlRequest, 'operationName' | 'variables' | 'once'> {
   readonly type: `${OperationTypeNode}`;
-  /** In the document; undefined for one without a name. */
+  /** The name in the document; undefined for an operation without one. */
   readonly name: string | undefined;
-  /** True for a query that leaves nothing behind: one with a hash may be registered by it. */
+  /** True for a query that leaves nothing behind: one with a hash may register its document. */
   readonly isPure: boolean;
   /** Where a subscription resumes, if it does. */
   readonly resume?: Resume | undefined;
@@ -59,7 +59,7 @@ export interface Operation
 /** The result of an operation as JSON. */
 export interface Executed {
   readonly json: string;
-  /** Of the errors in it. */
+  /** The codes of the errors in the result. */
   readonly codes: readonly GraphqlCode[];
   /** True if equal requests have this result until something is written. */
   readonly isRepeatable: boolean;

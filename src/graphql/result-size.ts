@@ -73,15 +73,15 @@ export class ResultSize {
   objects = 0;
   /** JSON in bytes, without the texts that were not measured. */
   bytes = 0;
-  /** Of a list: the memory that was counted for it … */
+  /** The memory that was counted for the records, if these are a list … */
   memory = 0;
-  /** … and, as part of that, of records that were read for this request alone. */
+  /** … and the part of it that records take which were read for this request alone. */
   recordBytes = 0;
   /** The characters of texts that were not measured, and their records. */
   #length = 0;
   #unmeasured: { readonly records: readonly Texts[]; readonly shape: Shape }[] | undefined;
 
-  /** The most that its JSON can take. */
+  /** The most bytes that the JSON of the records can take. */
   get bytesMax(): number {
     return this.bytes + characterBytesMax * this.#length;
   }

@@ -59,7 +59,7 @@ export function createCommentHandlers(deps: CommentDeps) {
       const id = getId(request, postRoute);
       const reader = await readerOf(request);
       const refuse = async (error: unknown): Promise<never> => {
-        // That there is no such post is said first.
+        // If the post does not exist, 404 comes before any fault of the body.
         await getRecord(responses.read(reader), request, postRoute);
         throw error;
       };

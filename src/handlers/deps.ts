@@ -1,4 +1,4 @@
-/** What the handlers use: each takes its part of it. */
+/** What the handlers use: each takes the parts that it needs. */
 
 import type { Access } from '../auth/access.ts';
 import type { Login } from '../auth/login.ts';

@@ -6,13 +6,13 @@ import { invalidParameter, toListQuery, toTarget } from '../records/list-query.t
 import type { StoredFile } from '../store/file-index.ts';
 import type { HandlerDeps } from './deps.ts';
 
-/** What a link has as `after`: the place of a file, which it keeps if the file is removed. */
+/** The form of `after` in a link: the place of a file, which stays valid if the file is removed. */
 const placePattern = /^\/(\d{1,15})$/;
 
 type ListDeps = Pick<HandlerDeps, 'uploads' | 'toListResponse'>;
 
 export function createFileList({ uploads, toListResponse }: ListDeps): Handler {
-  /** Of a link, or of a name: no file name has a slash (R18). */
+  /** The place in the `after` of a link, or of a file by its name, which has no slash (R18). */
   const toPlace = async (after: string): Promise<number> => {
     const place = placePattern.exec(after)?.[1];
     if (place !== undefined) return Number(place);

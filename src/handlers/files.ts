@@ -31,14 +31,13 @@ import { changeOnce, findOnce, toWritten } from './once.ts';
 
 /** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;
-/** And of each file in its list: the names, as long as they may be, and the size. */
+/** Memory of each file in the list of a download: the names at their longest, and the size. */
 const listedFileBytes = 1_024;
 
 /**
  * What a browser runs or loads for a file that it shows (R45): no script, form or plugin, nothing
- * of this or another host, and in an origin of its own. An SVG keeps its styles and the pictures in
- * it.
- * Pages of any origin may embed it: no cookie protects a file.
+ * of this or another host, and in an origin of its own. An SVG keeps its styles and the pictures
+ * inside it. Pages of any origin may embed a file: no cookie protects files.
  */
 const shownHeaders: readonly string[] = [
   [
@@ -72,7 +71,7 @@ export function createFileHandlers(deps: FileDeps) {
       if (method === 'HEAD') return { status: 200, headers, body: Readable.from([]) };
       return andThen(uploads.open(), (snapshot) => {
         const body = toStream(writeMultipart(boundary, toParts(snapshot)));
-        // Also if the stream is never read.
+        // A stream closes also if it is never read.
         body.once('close', () => void snapshot.release());
         const streamBytesMax = downloadBytesMax + snapshot.files.length * listedFileBytes;
         return { status: 200, headers, body, streamBytesMax };
@@ -94,7 +93,7 @@ function createReceive({ uploads, viewerOf, config, log, createUuid }: FileDeps)
   // Loaded with the first upload, so that the server starts faster.
   let multipart: typeof MultipartModule | undefined;
 
-  /** Once under a key: its repetition describes what is stored now (R40). */
+  /** Stores the files once under a key. A repetition describes what is stored now (R40). */
   const commit = async (
     request: HttpRequest,
     upload: ReturnType<typeof uploads.begin>,
@@ -146,7 +145,7 @@ function isFile(partName: string): boolean {
   throw invalidBody([{ pointer: '', message: 'may hold the parts "name" and "part" only' }]);
 }
 
-/** What was stored, for a client that prefers it (R45). */
+/** The response lists what was stored if the client prefers that (R45). */
 function toStoredResponse(request: HttpRequest, files: readonly StoredFile[]): HttpResponse {
   if (!prefersRepresentation(request)) return emptyResponse(200);
   // Of two files with one name the later one is stored.

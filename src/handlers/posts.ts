@@ -58,7 +58,7 @@ export function createPostHandlers(deps: PostDeps) {
     (read: (request: HttpRequest) => Promise<Partial<PostMembers>>): Handler =>
     async (request) => {
       const refuse = async (error: unknown): Promise<never> => {
-        // That there is no such post is said first.
+        // If the post does not exist, 404 comes before any fault of the body.
         await get(request);
         throw error;
       };

@@ -57,7 +57,7 @@ export function createTodoHandlers({ store, viewerOf, records, config }: TodoDep
     },
     patch: async (request) => {
       const refuse = async (error: unknown): Promise<never> => {
-        // That there is no such todo is said first.
+        // If the todo does not exist, 404 comes before any fault of the body.
         await get(request);
         throw error;
       };

@@ -1,12 +1,12 @@
 /**
  * Names of members that have escapes. In Node 24 and 26, `JSON.parse` can read such a name as
  * another one, with a backslash, that it read before (nodejs/node#63785): one client could change
- * what is stored for another. Therefore `JSON.parse` gets no name with an escape from here:
+ * what is stored for another. Therefore this file gives `JSON.parse` no name with an escape:
  *
  * 1. A text without an escape in a name, which is almost every text, is parsed as it is.
- * 2. In another text each name is written without needless escapes. A name that still has one, or
- *    that begins with `~`, becomes `~` and its percent-encoding (`toCode`).
- * 3. The text is parsed, and those names of the value are decoded (`decodeNames`).
+ * 2. In any other text each name is written without needless escapes. A name that still has an
+ *    escape, or that begins with `~`, becomes a code: `~` and its percent-encoding (`toCode`).
+ * 3. The text is parsed, and the codes in the value are decoded (`decodeNames`).
  *
  * Example: `{"\u0061": 1, "~": 2, "\n": {"b": 3}}`
  *     text   `{"a": 1, "~~": 2, "~%0A": {"b": 3}}`
@@ -76,9 +76,10 @@ function decodeNames(value: unknown): unknown {
 function rename(members: Members): Members {
   const all = Object.entries(members);
   const named = all.filter(([name]) => !isIndex(name));
-  // Adding an index to an object can take the memory of 1,500: what has some is changed itself.
+  // An index that is added to an object can take as much memory as 1,500 members. So an object with
+  // indices keeps them, and its other members are removed and added again.
   const renamed = named.length < all.length ? members : {};
-  // All at once: a name may be the code of another.
+  // All are removed before one is added: a decoded name may be the code of another name.
   if (renamed === members) for (const [name] of named) Reflect.deleteProperty(members, name);
   for (const [name, value] of named) {
     setMember(renamed, name.startsWith('~') ? decodeURIComponent(name.slice(1)) : name, value);
@@ -93,7 +94,7 @@ function setMember(members: Members, name: string, value: unknown): void {
 
 /**
  * Adds or replaces members. Returns the object itself, or another one if a new name is an index:
- * only parsing adds such a name without the memory of 1,500.
+ * an index takes as much memory as 1,500 members (see `rename`), except one that parsing adds.
  */
 export function setMembers<T extends Members>(
   members: T,
@@ -113,7 +114,7 @@ export function setMembers<T extends Members>(
 /** A member as parsing makes it. */
 const plain = { configurable: true, enumerable: true, writable: true };
 
-/** True for a name that JavaScript puts in front of others. */
+/** True for an array index: objects have members with such names in front of others. */
 function isIndex(name: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(name) && Number(name) < 2 ** 32 - 1;
 }

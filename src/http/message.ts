@@ -41,7 +41,7 @@ export class HttpRequest {
   params: Params = {};
   /** Undefined if no route matched. */
   endpoint: Endpoint | undefined;
-  /** What its line in the log has in addition. */
+  /** The additional members of the line in the log. */
   logFacts: LogFacts | undefined;
   /** The name of the account that sent it, once its token was checked. */
   account: string | undefined;
@@ -53,7 +53,7 @@ export class HttpRequest {
   readonly body: RequestBody | undefined;
   /** Milliseconds of `performance.now()`. */
   readonly startedAt = performance.now();
-  /** Of its connection. */
+  /** The memory that the connection of the request holds. */
   readonly memory: ConnectionMemory;
   readonly #run: RunInTurn;
   #reservation: Reservation | undefined;

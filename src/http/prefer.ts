@@ -25,7 +25,7 @@ export function prefersRepresentation(request: Pick<HttpRequest, 'header'>): boo
   return false;
 }
 
-/** The same response, which says that the preference was followed. */
+/** Adds to the response that the preference was followed. */
 export function withPreferenceApplied(response: HttpResponse): HttpResponse {
   const applied = ['Preference-Applied', 'return=representation', 'Vary', 'Prefer'];
   return { ...response, headers: [...response.headers, ...applied] };

@@ -33,7 +33,7 @@ export interface RecordRoute<I, T> {
 }
 
 export interface ListRoute<T> {
-  /** Its path, as this service writes it. */
+  /** The path of the list, as this service writes it. */
   readonly key: string;
   /** `filter`: only the posts that it selects. */
   readonly list: (records: Records, filter: PostFilter) => MaybePromise<List<T>>;

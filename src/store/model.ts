@@ -54,7 +54,7 @@ export interface JsonObject {
  * kept as sent. It is stored and sent as text; as a value it could take 20 times the memory.
  */
 export interface Article {
-  /** Also a member of the document. */
+  /** The id, which is also a member of the document. */
   readonly id: number;
   /** The JSON text of the document. */
   readonly json: string;

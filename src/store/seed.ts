@@ -57,7 +57,7 @@ const posts = (
   authorId: writer.id,
 }));
 
-/** With the numbers of their posts. */
+/** The comments, each with the number of its post. */
 const comments = (
   [
     [1, 'Good to be here.'],

@@ -1,4 +1,4 @@
-/** What the drivers do alike: how each kind of record is kept, and the ports made of that. */
+/** What all drivers share: how each kind of record is kept, and ports made of a driver's tables. */
 
 import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -16,7 +16,7 @@ import type {
   Todos,
 } from './store.ts';
 
-/** By the time at which records were stored; articles: by id (R2). */
+/** Records are ordered by the time at which they were stored, articles by id (R2). */
 export type Order = 'ASC' | 'DESC';
 
 /** How records are kept. */
@@ -24,14 +24,14 @@ export interface Kind<T> {
   readonly order: Order;
   /** The members with the client's texts, which have any length. */
   readonly texts: readonly (keyof T & string)[];
-  /** The lists that contain a record: that of all, and those of equal values of a member. */
+  /** The lists of the records: one of all, and for the name of a member one for each value. */
   readonly lists: readonly ListName<T>[];
-  /** The member with the id of its owner, by whose list changes are counted. */
+  /** The member with the id of the owner: a change of a record also counts for the owner's list. */
   readonly owner?: keyof T & string;
   /** The members that can change. */
   readonly changing: readonly (keyof T & string)[];
 }
-/** A member, or two, whose values with a blank between them select the records. */
+/** The members whose values select the records of a list: a name, or two with a space between. */
 export type ListName<T> = 'all' | (keyof T & string) | `${keyof T & string} ${keyof T & string}`;
 
 /** The records by the name of their table. */
@@ -68,10 +68,10 @@ export const kinds: { readonly [N in Listed]: Kind<RecordOf[N]> } = {
 /** The records of one kind, as each driver keeps them. */
 export interface Table<T> {
   find(id: string): MaybePromise<T | undefined>;
-  /** Returns the lists by the value of the member that they are named after. */
+  /** Returns a function from a value of the members in `name` to the list of that value. */
   list(name: ListName<T>): (value?: string) => List<T>;
   add(record: T, once?: Once): MaybePromise<T | Repeated>;
-  /** These return false if there is no such record, or its members are not those of `expected`. */
+  /** `update` and `remove` return false if no such record exists, or not with `expected`. */
   update(id: string, change: Partial<T>, options?: Options<T>): MaybePromise<Changed>;
   remove(id: string, options?: Options<T>): MaybePromise<Changed>;
 }
@@ -99,7 +99,7 @@ export function toPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
   };
 }
 
-/** How a comment is added differs: its post must exist. */
+/** Adding a comment is left to the drivers, because its post must exist. */
 export function toComments(comments: Table<Comment>): Pick<Comments, 'find' | 'remove' | 'ofPost'> {
   return {
     find: (id) => comments.find(id),
@@ -141,12 +141,12 @@ export function createAccounts(
 /** Limit for the characters of all articles in a change of all (R39). */
 export const changedLengthMax = 4 * 1024 * 1024;
 
-/** For a change of all articles beyond the limit. */
+/** The error for a change of all articles if they are longer than `changedLengthMax`. */
 export function tooLongToChange(): AppError {
   return new AppError('content_too_large', 'All articles together are too long to be patched.');
 }
 
-/** The draft with its new id as the last member: it has a title, so that it is not empty. */
+/** The draft with its new id as the last member. A draft has a title, so it is not empty. */
 export function withId({ json }: ArticleDraft, id: number): Article {
   return { id, json: `${json.slice(0, -1)},"id":${id}}` };
 }

@@ -20,7 +20,7 @@ import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from
 export interface List<T> {
   /** Reads the first page: from the start, or after the record with the id `after`. */
   read(range?: Range): MaybePromise<Page<T>>;
-  /** The same; records may come as JSON with these members, the id first. */
+  /** As `read`; records may come as JSON with these members, the id first. */
   readJson?(range: Range, members: readonly string[]): MaybePromise<Page<T | RecordText>>;
   /** True if there are more than `count` records, which are not read. `after`: as in a range. */
   exceeds(count: number, after?: Range['after']): MaybePromise<boolean>;
@@ -52,7 +52,7 @@ export const pageRecordsMax = 500;
 
 /** The writes that were done under a key in the last 24 hours. A write and its key are one act. */
 export interface Requests {
-  /** Undefined if there is none yet. One that comes between this and a write is found by that. */
+  /** Undefined for a new key. If the key is stored before the write begins, the write finds it. */
   find(once: Once): MaybePromise<Repeated | undefined>;
 }
 
@@ -106,7 +106,7 @@ export interface Comments {
   ofPost(id: string): List<Comment>;
   /**
    * The place of a comment, when the listener has had it; undefined if there is no such comment.
-   * This and `after` need a listener if `watch` is present (R41).
+   * `placeOf` and `after` need a listener if `watch` is present (R41).
    */
   placeOf(id: string): MaybePromise<Place | undefined>;
   /** Reads a page of the comments after a place, in the order stored. */

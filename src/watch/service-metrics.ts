@@ -1,6 +1,6 @@
 /**
- * Every metric of the service. Each part counts where the thing
- * happens. Label values come from the program, never from a client, and are few.
+ * Every metric of the service. This file defines the counters; the other rooms call them where an
+ * event happens. The values of labels come from the program, never from a client, and are few.
  */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -13,7 +13,7 @@ import type { MemoryPool } from '../memory-pool.ts';
 import type { Uploads } from '../store/files/uploads.ts';
 import { createMetrics, type Metrics } from './prometheus.ts';
 
-/** What is read when metrics are requested. */
+/** The sources of the metrics that are read when metrics are requested. */
 export interface Readings {
   /** The memory of requests and responses. */
   readonly pool: MemoryPool;
@@ -59,7 +59,7 @@ export type TokenRefusal = (typeof tokenRefusals)[number];
 type StatementKind = 'read' | 'write';
 
 export type ServiceMetrics = ReturnType<typeof createServiceMetrics>;
-/** What GraphQL counts. */
+/** The counters that GraphQL calls. */
 export type GraphqlMetrics = Pick<
   ServiceMetrics,
   'operation' | 'graphqlError' | 'responseFromCache' | 'subscriberDropped'
@@ -140,7 +140,7 @@ export function createServiceMetrics(
   };
 }
 
-/** What has to be asked for first: call the returned function before the metrics are read. */
+/** Declares metrics of the store. Call the returned function before the metrics are read. */
 function declareStore(
   { gauge }: Metrics,
   config: Pick<Config, 'storedFilesMax' | 'storedBytesMax' | 'connectionsMax'>,

@@ -34,7 +34,7 @@ import type { Config } from '../../config.ts';
 const lineEndsMax = 10_000;
 /** For each document: every alias can repeat an expensive field. */
 const aliasesMax = 50;
-/** Each record of a list repeats it in the JSON, and every error in its path. */
+/** Each record of a list repeats the alias in the JSON, and every error in its path. */
 const aliasLengthMax = 128;
 /** For each document: only `@skip` and `@include` exist, and validation compares them pairwise. */
 const directivesMax = 50;
@@ -143,6 +143,7 @@ function addArguments(sum: number, { arguments: values = [] }: FieldNode): numbe
   return sum + (values.at(-1)?.loc?.end ?? 0) - (values[0]?.loc?.start ?? 0);
 }
 
+/** The types of the fields `__schema` and `__type`. */
 const schemaType = assertObjectType(getNamedType(SchemaMetaFieldDef.type));
 const typeType = assertObjectType(getNamedType(TypeMetaFieldDef.type));
 
@@ -157,7 +158,7 @@ export function countIntrospection(
   max: number,
 ): number {
   const fragments = findFragments(document);
-  // The resolvers of introspection use nothing else.
+  // The resolvers of introspection use nothing of `info` but the schema.
   const info = { schema } as GraphQLResolveInfo;
   let count = 0;
   const countFields = (

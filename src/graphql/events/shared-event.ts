@@ -4,14 +4,14 @@ import type { ConnectionMemory, MemoryPool, Reservation } from '../../memory-poo
 
 /** A longer event is not copied behind its prefix; for a short one, one write costs less. */
 const copiedBytesMax = 2_048;
-/** Encodings kept until the event is delivered, each with another prefix (operation id). */
+/** Limit for the encodings of an event that are kept, one for each prefix (operation id). */
 const encodingsMax = 64;
 
 /** What a transport and a resumption know of an event. */
 export interface EventFacts {
   /** The id of its comment. */
   readonly id: string;
-  /** That of its comment in the topic; 0 if the comment was read from the store. */
+  /** The position of its comment in the topic; 0 if the comment was read from the store. */
   readonly position: number;
   /** True if the group had another event in the same iteration of the event loop. */
   readonly isSameIteration: boolean;
@@ -62,10 +62,10 @@ export class SharedEvent implements EventFacts {
   }
 
   /**
-   * Counts a long event that could not be sent at once, until the client has taken it: call the
-   * returned function then, once. The event is counted once for all clients, and also if the pool
-   * has no room: it is in memory already, and must reach those that read (R30). Each client holds
-   * all of it.
+   * Counts a long event that could not be sent at once. Call the returned function once, when the
+   * client has taken the event. `memory`, the connection, counts the whole event, because it sets
+   * the data rate that the client owes. The pool counts the event once for all clients, and also if
+   * the pool is full: the event is in memory already, and must reach those that read (R30).
    */
   reserve(memory: ConnectionMemory): () => void {
     const { length } = this.json;

@@ -9,16 +9,16 @@ import type { SharedEvent } from './shared-event.ts';
 export type Ending =
   /** The source has no more events. */
   | { readonly kind: 'complete' }
-  /** It never started, because its variables are invalid, or it failed. */
+  /** The subscription failed, or never started, because its variables are invalid. */
   | { readonly kind: 'refused'; readonly errors: readonly GraphqlError[] }
-  /** Its account was removed, or has another password. */
+  /** The account of the subscriber was removed, or has another password. */
   | { readonly kind: 'revoked'; readonly errors: readonly GraphqlError[] }
   /** Events came faster than they could be executed. */
   | { readonly kind: 'overflow' };
 
-/** Its methods must not throw. */
+/** What a group calls for each of its subscribers. The methods must not throw. */
 export interface Subscriber {
-  /** What its connection holds. */
+  /** The memory that the connection of the subscriber holds. */
   readonly memory: ConnectionMemory;
   /**
    * Sends the event, if the subscription has not ended. Returns false if more bytes are queued for

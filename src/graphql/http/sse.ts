@@ -22,7 +22,7 @@ const headers: readonly string[] = [
   'text/event-stream; charset=utf-8',
   'Cache-Control',
   'no-store',
-  // Without it, some proxies buffer the response.
+  // Without this header, some proxies buffer the response.
   'X-Accel-Buffering',
   'no',
 ];
@@ -92,11 +92,11 @@ export function toEvents(json: string): HttpResponse {
 
 class EventStream implements Subscriber {
   readonly memory: ConnectionMemory;
-  /** Without room on its readable side, so that a piece is in its queue until it can be sent. */
+  /** A stream without room on its readable side: a piece is queued until it can be sent. */
   readonly body = new PassThrough({ readableHighWaterMark: 0 });
   /** The current limit for the bytes queued for one stream. */
   readonly #getQueueBytesMax: () => number;
-  /** Those of long events that the client has not taken. */
+  /** The functions that release long events when the client has taken them (`SharedEvent`). */
   readonly #releases = new Set<() => void>();
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
@@ -123,7 +123,7 @@ class EventStream implements Subscriber {
 
   next(event: SharedEvent): boolean {
     if (!this.body.writable) return true;
-    // Without the piece that the client is taking.
+    // The bytes in the queue, without the piece that the client is taking.
     if (this.body.writableLength - this.body.readableLength > this.#getQueueBytesMax()) {
       this.body.destroy();
       return false;

@@ -196,8 +196,8 @@ function nextOnce(context: RequestContext): MaybePromise<Once | undefined> {
 }
 
 /**
- * The same for mutations without an author: the token is checked only if writing needs one, or a
- * key belongs to its account.
+ * As `nextOnce`, for mutations without an author: the token is checked only if writing needs one or
+ * the request has a key, which belongs to the account of the token.
  */
 async function beginWrite(context: RequestContext): Promise<Once | undefined> {
   const once = context.writes && (await nextOnce(context));

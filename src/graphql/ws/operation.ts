@@ -36,7 +36,7 @@ export interface SocketDeps {
 /** The session of an operation. */
 interface Owner {
   readonly client: ClientSocket;
-  /** Those that the client can still stop, by id, in the order received. */
+  /** The operations that the client can still stop, by id, in the order received. */
   readonly operations: Map<string, SocketOperation>;
   /** Closes the socket. */
   close(frame: CloseFrame): void;

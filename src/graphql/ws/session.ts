@@ -123,7 +123,10 @@ export class Session {
     if (this.client.isBacklogged()) this.client.pause();
   }
 
-  /** Counts a message, ping or pong. Returns false if the socket was closed: it sends too many. */
+  /**
+   * Notes that the client is there, and counts a message, ping or pong. Returns false if the client
+   * has sent too many: the socket is closed then.
+   */
   countMessage(): boolean {
     this.client.isHeard = true;
     const second = Math.floor(this.#deps.now() / 1000);

@@ -134,13 +134,13 @@ export class Parts {
     }
   }
 
-  /** Passes on the content that has arrived, up to the next delimiter. False: there is none. */
+  /** Passes on the content that has arrived, up to the next delimiter. False: nothing arrived. */
   #passContent(): boolean {
     const data = this.#rest;
     const found = data.indexOf(this.#delimiter);
     const end = found === -1 ? this.#safeEnd(data) : found;
     if (end > 0) this.#pass(data.subarray(0, end));
-    // No empty slice of memory that the reader owns now.
+    // An empty slice would keep memory that the reader owns now.
     this.#rest = end === data.length ? noBytes : data.subarray(end);
     if (found === -1) return end > 0;
     this.#rest = this.#rest.subarray(this.#delimiter.length);
@@ -192,7 +192,7 @@ export class Parts {
     if (this.#headBytes > uncountedBytesMax && !this.#reservation.grow(bytes)) throw poolIsFull();
   }
 
-  /** Returns the bytes before `mark`, which must come soon, and removes both. */
+  /** Takes the bytes before `mark`, and the mark, from the rest. The mark must come soon. */
   async #readTo(mark: Buffer): Promise<Buffer> {
     let found = findNear(this.#rest, mark);
     while (found === -1) {

@@ -42,7 +42,7 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
-/** A body that waits takes its bytes and a text of them. */
+/** A body that waits takes the memory of its bytes and of their text. */
 const waitingFactor = 2;
 /**
  * The values of a JSON text take up to 22 times its length, and 67 bytes each; `jsonValuesMax`
@@ -60,11 +60,12 @@ export function memoryOf(length: number): number {
 const restBytesMax = 65_536;
 
 /**
- * Each piece of a body costs as much as a hundred bytes of it, and a packet of 64 KiB can hold ten
- * thousand of one byte. More small ones than this in what is read at once end the connection. One
+ * Limit for small pieces of a body in one packet; one more ends the connection. Each piece costs as
+ * much as a hundred bytes, and a packet of 64 KiB can hold ten thousand pieces of one byte. The
  * packet is judged, not the body: a client that sends small pieces slowly costs nobody anything.
  */
 const smallPiecesMax = 500;
+/** A piece below this size is small. */
 const smallPieceBytes = 64;
 
 const noBytes: Buffer = Buffer.alloc(0);
@@ -74,7 +75,7 @@ export class ArrivedBytes {
   #space = noBytes;
   length = 0;
 
-  /** The memory that it takes. */
+  /** The memory that the bytes take. */
   get capacity(): number {
     return this.#space.length;
   }
@@ -144,7 +145,7 @@ export class RequestBody {
     return this.#isPaused && !this.#incoming.complete;
   }
 
-  /** While it is incomplete: true if the rest is too long to be discarded, or was not asked for. */
+  /** True if the rest of an incomplete body is too long to be discarded, or was not asked for. */
   get isLeftUnread(): boolean {
     return this.#invite !== undefined || !(this.#declaredLength <= restBytesMax);
   }
@@ -259,7 +260,7 @@ export class RequestBody {
   }
 
   #add(piece: Buffer): void {
-    // Also of a body that is discarded.
+    // Small pieces of a body that is discarded count too.
     if (piece.length < smallPieceBytes) this.#countSmall();
     if (this.#error !== undefined) return;
     this.#arrived.append(piece);

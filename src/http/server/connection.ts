@@ -38,13 +38,13 @@ const waitingBodyBytes = 65_536;
 
 export class Connection {
   readonly socket: Socket;
-  /** What it holds of the pool. */
+  /** The memory of the pool that the connection holds. */
   readonly memory: ConnectionMemory;
   /** True when the socket no longer carries HTTP. */
   isUpgraded = false;
   /** True when invalid bytes were received; they are refused once. */
   isRefused = false;
-  /** True if it was ended because more requests came than may wait. */
+  /** True if the connection was ended because more requests came than may wait. */
   #hasTooMany = false;
   /** The response to the last request received, and the body of that request. */
   #last: ServerResponse | undefined;
@@ -53,7 +53,7 @@ export class Connection {
   #current: ServerResponse | undefined;
   /** What ends the wait of each request that waits. */
   readonly #waiting = new Set<() => void>();
-  /** Their memory, without what was received of their bodies. */
+  /** The memory of the requests that wait, without what was received of their bodies. */
   readonly #waitingMemory;
   readonly #deadline = new ProgressDeadline();
 

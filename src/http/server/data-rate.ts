@@ -13,7 +13,7 @@ export type Due = 'nothing' | 'body' | 'output' | 'response';
 
 /** Bytes per second of a connection that holds little: a modem is faster. */
 const bytesMin = 256;
-/** What is held has to move within this time. */
+/** A connection has to move as many bytes as it holds within this time. */
 const heldSeconds = 60;
 /** The time until a body begins. */
 const graceSeconds = 5;

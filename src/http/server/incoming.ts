@@ -121,7 +121,7 @@ function badTarget(): AppError {
   return closingError('malformed_request', 'The request target is not valid.');
 }
 
-/** What follows such a request on its connection cannot be trusted. */
+/** An error that closes the connection, because the bytes after the request cannot be trusted. */
 function closingError(code: ErrorCode, message: string): AppError {
   return new AppError(code, message, { close: true });
 }

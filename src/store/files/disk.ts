@@ -52,7 +52,7 @@ async function writeWhole(file: number, batch: OwnedBuffers): Promise<number> {
 
 export type Content = AsyncGenerator<Buffer, void, undefined>;
 
-/** In bytes; `end` does not belong to it. */
+/** A range in bytes, without the byte at `end`. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -60,7 +60,7 @@ export interface ByteRange {
 
 /**
  * Opens a file, and returns the bytes of a range of it, which the caller must read or `return()`.
- * They end with an error if the file is shorter.
+ * The bytes end with an error if the file is shorter.
  */
 export async function openContent(path: string, range: ByteRange): Promise<Content> {
   const content = readContent(path, range);

@@ -15,7 +15,7 @@ import { Uploads, type UploadsOptions } from './uploads.ts';
 type GivenOptions = Omit<UploadsOptions, 'folder' | 'index' | 'isDurable' | 'requests'>;
 
 export interface OpenUploadsOptions extends GivenOptions {
-  /** Of the store of records. */
+  /** The keys of writes in the store of records. */
   readonly requests: UploadsOptions['requests'] | MemoryRequests;
   /** The folder from UPLOAD_DIR; if empty, the system's temporary folder. */
   readonly directory: string;

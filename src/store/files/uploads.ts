@@ -80,7 +80,7 @@ export interface Snapshot {
 export interface UploadsOptions extends FileLimits {
   readonly folder: string;
   readonly index: FileIndex;
-  /** Of the store that the index is in. */
+  /** The keys of writes in the store that the index is in. */
   readonly requests: Requests;
   /** True if the index outlives the process. */
   readonly isDurable: boolean;
@@ -217,12 +217,12 @@ export class Uploads {
   async sweep(): Promise<void> {
     const { folder, index, log } = this.#options;
     try {
-      // This marks the folder as one in use.
+      // A new time marks the folder as one in use.
       await utimes(folder, new Date(), new Date());
       const listed = new Set((await index.list()).map(({ temporaryName }) => temporaryName));
       for await (const { name } of await opendir(folder, { bufferSize: 1_000 })) {
         if (this.#closed) return;
-        // What is committed meanwhile is not that old.
+        // A file that is committed during the sweep is less than a day old.
         if (!isUpload(name) || listed.has(name) || !(await isDayOld(this.#toPath(name)))) continue;
         await this.#remove(name);
       }
@@ -241,7 +241,7 @@ export class Uploads {
     if (!isDurable) await rm(folder, { recursive: true, force: true });
   }
 
-  /** For files that the index does not list any more. */
+  /** Retires files that the index does not list any more. */
   async #retire(files: readonly ReplacedFile[]): Promise<void> {
     const now = new Date();
     for (const file of files) {

@@ -62,7 +62,7 @@ interface Entry<Item, Result> {
 
 export function createLoader<Item, Result>(batch: Batch<Item, Result>): Loader<Item, Result> {
   const waiting: Entry<Item, Result>[] = [];
-  /** By key: the newest result of those that wait. */
+  /** The newest entry that waits, by key: other items with the key get the same result. */
   const shared = new Map<unknown, { askedAt: number; result: Promise<Result> }>();
   const individual: Entry<Item, Result>[] = [];
   const running = { many: 0, one: 0 };

@@ -69,7 +69,7 @@ export class CommentFeed {
     this.#deps = deps;
   }
 
-  /** For one listener: the topic, which has the subscribers. */
+  /** Delivers to one listener: the topic of comments, which has the subscribers. */
   watch(listener: (comment: Comment) => void): () => void {
     const { listenServer, log } = this.#deps;
     this.#listening ??=
@@ -180,7 +180,7 @@ class Poller {
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
-  /** Settles when the order has its start; undefined if it has it. */
+  /** Settles when the order has its start; undefined if the order exists already. */
   ready(): Promise<unknown> | undefined {
     if (this.#order !== undefined) return undefined;
     this.#starting ??= readStart(this.#deps.pool)
@@ -240,7 +240,8 @@ class Poller {
     // A server that was left behind by a failover: the next poll may reach another one.
     if (this.#closed || timeline < order.timeline) return undefined;
     if (timeline > order.timeline || last < cursor) {
-      // `back` is not the place to go to if own comments have moved the cursor during the poll.
+      // `back` is the last comment that still exists. It is not the place to begin again if own
+      // comments have moved the cursor during the poll: then the next poll finds another.
       if (order.cursor === cursor) {
         const facts = { timeline, from: cursor, to: back };
         this.#deps.log('warn', 'database has failed over', facts);

@@ -76,7 +76,7 @@ export function toInserts<T>(
       try {
         return await insert(rows, askedAt);
       } catch (error) {
-        // What may be stored is not stored again.
+        // While the database is away, rows may have been stored: they are not inserted again.
         if (rows.length === 1 || isAway(error)) throw error;
         return rows.map(() => individually);
       }

@@ -144,7 +144,7 @@ function createFileIndex(
         if (typeof replaced !== 'string') return undefined;
         return JSON.parse(replaced) as ReplacedFile[]; // as the function writes it
       };
-      // Without a result nothing was stored, and no key.
+      // If the function returns no result, it has stored no file, and no key is stored.
       const keyedText = `SELECT * FROM (${text}) AS stored WHERE replaced IS NOT NULL`;
       const storeOnce = (by: Once) =>
         requests

@@ -48,9 +48,9 @@ const closePauseMilliseconds = 10;
 interface Task {
   readonly statement: Statement;
   readonly kind: 'read' | 'write';
-  /** When the request for it came: it may have waited before. */
+  /** When the statement was asked for, which may be long before it reached the pool. */
   readonly askedAt: number;
-  /** It may run again if its connection is lost. */
+  /** True if the statement may run again after its connection was lost. */
   repeatable: boolean;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
@@ -94,7 +94,7 @@ export class Pool {
     return toRows(await this.#ask('read', statement, askedAt));
   }
 
-  /** The same; rows are arrays. */
+  /** As `read`, with rows as arrays of cells. */
   async readCells(statement: Statement, askedAt?: number): Promise<readonly Cells[]> {
     return (await this.#ask('read', statement, askedAt)).cells;
   }

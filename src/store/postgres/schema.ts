@@ -84,11 +84,13 @@ const steps: readonly string[] = [
   END $function$;
   ALTER TABLE inkwell.comments ADD COLUMN timeline integer;
   ALTER TABLE inkwell.comments ALTER COLUMN timeline SET DEFAULT inkwell.timeline();`,
-  // Functions, and failed logins, of older builds.
+  // Two steps that only older builds need: they made functions, and a table of failed logins.
   '',
   '',
   // Random, because after a failover a lost version number could be given again.
   `ALTER TABLE inkwell.articles ALTER COLUMN version SET DEFAULT (random() * 9e15)::bigint;`,
+  // `store_files` stores the given files, and returns those that they replace. Beyond a limit it
+  // stores nothing, and returns NULL.
   `CREATE TABLE inkwell.upload_folder (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     id text NOT NULL
@@ -133,7 +135,7 @@ const steps: readonly string[] = [
     result text NOT NULL,
     made timestamptz NOT NULL DEFAULT now()
   );`,
-  // Fails if one of the names is stored (R45); `toStoreError` knows it by the table.
+  // Fails if one of the names is stored (R45): `toStoreError` knows the error by its table.
   `CREATE OR REPLACE FUNCTION
     inkwell.store_new_files(given json, files_max bigint, bytes_max bigint)
   RETURNS json LANGUAGE plpgsql AS $function$
@@ -191,18 +193,18 @@ export async function checkSchema(connection: Connection): Promise<boolean> {
   throw new Error(`STORE_URL: the role lacks ${String(missing['privilege'])}.`);
 }
 
-/** What the documented grants of a role that only reads and writes would give. */
+/** Finds a privilege that the role lacks to read and write (grants in `docs/production.md`). */
 const missingGrant = sql`SELECT format('%s on %s', privilege, oid::regclass) AS privilege
   FROM pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
   WHERE relnamespace = 'inkwell'::regnamespace AND NOT has_table_privilege(oid, privilege)
     AND (relkind = 'r' OR relkind = 'S' AND privilege = 'SELECT') LIMIT 1`;
-/** What creating or migrating the tables needs. */
+/** Finds whether the role lacks what creating or migrating the tables needs. */
 const missingRight = sql`SELECT 'what the command "migrate" needs' AS privilege FROM pg_class
   WHERE relnamespace = to_regnamespace('inkwell')
   HAVING NOT coalesce(bool_and(pg_has_role(relowner, 'USAGE')),
     has_database_privilege(current_database(), 'CREATE'))`;
 
-/** 0 if there are no tables. */
+/** Returns the number of steps that the database has seen; 0 if it has no tables. */
 async function findVersion(connection: Connection): Promise<number> {
   const [found] = await run(connection, sql`SELECT to_regclass('inkwell.schema_state') AS name`);
   if (found?.['name'] == null) return 0;

@@ -24,14 +24,14 @@ export function createFind<N extends Table>(
   return (value) => andThen(find(value), (cells) => cells && toRecord[table](cells));
 }
 
-/** What follows `SELECT … FROM`, and the columns, of a list. */
+/** The source of the rows of a list: what follows `SELECT … FROM`, and the column of positions. */
 export function createSource(sql: Sql, table: Listed, owner: string | undefined) {
   const { order } = kinds[table];
   const name = `${sql.schema}${table}`;
   // Articles are ordered by id, other records by the order in which they were stored (R2).
   const place = table === 'articles' ? 'id' : 'seq';
   const [beyond, start] = order === 'ASC' ? ['>', 0] : ['<', Number.MAX_SAFE_INTEGER];
-  /** The position of a record; if it was removed, that of the nearest id, about as old. */
+  /** The position of a record; of a removed one, the position of the record with the nearest id. */
   const positionOf = (id: string): string => {
     const [nearest, direction] = order === 'ASC' ? ['<=', 'DESC'] : ['>=', 'ASC'];
     return `coalesce((SELECT seq FROM ${name} WHERE id ${nearest} ${id}
@@ -41,7 +41,7 @@ export function createSource(sql: Sql, table: Listed, owner: string | undefined)
     place,
     /** The position before the first record. */
     start,
-    /** So many rows after a position, or after an id. */
+    /** Selects up to `limit` rows after a position, or after an id. */
     from: (isAfterId: boolean, { owner: value, after, limit }: PageExpressions): string => {
       const position = isAfterId ? positionOf(after) : after;
       return owner === undefined
@@ -88,7 +88,7 @@ export function createList<N extends Listed>(
     const after = isText(last) ? last.id : Number(last[columns.length]);
     return { records, next: () => read({ owner: value, after, limit }, members) };
   };
-  /** By what the text of a page depends on. */
+  /** One reader for each text of a statement, by what the text depends on. */
   const readers = new Map<string, ReadPage<RecordOf[N]>>();
   const read: ReadPage<RecordOf[N]> = (at, members) => {
     const kind = typeof at.after;
@@ -109,7 +109,7 @@ export function createList<N extends Listed>(
       SELECT 1 FROM ${from(isAfterId, pageParameters(owner !== undefined))}) AS found`;
   const [countAfterPosition, countAfterId] = [countFrom(false), countFrom(true)];
   return (value) => ({
-    // Without members, no row is a text.
+    // A page that is read without members has no texts, but records.
     read: ({ after = start, limit = pageRecordsMax } = {}) =>
       read({ owner: value, after, limit: limit + 1 }) as MaybePromise<Page<RecordOf[N]>>,
     readJson: ({ after = start, limit = pageRecordsMax }, members) =>

@@ -40,7 +40,7 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     storedAccounts,
     changes,
     ping() {
-      // This reads the file.
+      // Counting changes reads the file.
       changes();
       checkFile();
     },

@@ -35,7 +35,7 @@ import type { Transactions } from './transactions.ts';
 
 /** Statements inside a transaction of the caller. */
 export interface SqliteRows {
-  /** Prepares a statement once. The name identifies the text; default: the text. */
+  /** Prepares a statement once. `name` identifies the text; without `toText`, it is the text. */
   readonly prepare: (name: string, toText?: () => string) => Statement;
   /** Runs a statement, and counts each row that it returns as changed. */
   readonly run: (...statement: Write) => readonly Row[];
@@ -97,7 +97,7 @@ interface StatementsDeps {
 
 export function createStatements({ rows, transactions, timed }: StatementsDeps): SqliteStatements {
   const { prepare, run, put } = rows;
-  /** Its rows are arrays, which take half of the time of objects; objects before Node 22.16. */
+  /** The rows are arrays, which take half of the time of objects. Before Node 22.16: objects. */
   const prepareCells = (text: string): Statement => {
     const statement = prepare(text);
     statement.setReturnArrays?.(true);
@@ -160,7 +160,7 @@ function createReadPage(
   const parameters = { ...at, limit: `${at.limit} + 0` };
   // V8 takes four times as long as Buffer to make a text of bytes that are not ASCII.
   const whole = toText(toBytes(table, owner), parameters);
-  /** By the exponent of the maximum number of rows. */
+  /** The statements of short pages, by the exponent of two of their maximum number of rows. */
   const short: string[] = [];
   return (start) => {
     const values = toPageValues(start).map(toSqlite);
