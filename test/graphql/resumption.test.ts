@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
+import type { Reader } from '../../dist/domain/readers.js';
+import { AppError } from '../../dist/errors.js';
 import type { Subscription } from '../../dist/graphql/engine.js';
 import { Resumption } from '../../dist/graphql/events/resumption.js';
 import { SharedEvent } from '../../dist/graphql/events/shared-event.js';
@@ -16,7 +18,7 @@ import { made } from '../support/made.ts';
 import { until } from '../support/until.ts';
 
 /** A resumption with a group and a client of the test's own. */
-async function resumption() {
+async function resumption(reader?: Reader) {
   const { store, topic, posts } = startGraphql({ posts: 1, comments: 1 });
   const postId = posts[0]?.id ?? '';
   const pool = new MemoryPool(1_000_000);
@@ -56,12 +58,13 @@ async function resumption() {
   const deps = { store, commentAdded: topic, pool, log: () => undefined };
   const more = { scheduler: createScheduler(), gate: createGate(1) };
   const member = new Resumption(
-    { subscriber, reader: undefined, resume, group },
+    { subscriber, reader, resume, group },
     { ...deps, ...more },
   );
   subscribers.add(member);
   const events: SharedEvent[] = [];
   return {
+    store,
     member,
     sent,
     held,
@@ -142,6 +145,18 @@ describe('a resumption', () => {
       assert.deepEqual(sent, ['a', ...texts, 'z']);
     });
   }
+
+  test('sends each once if the store fails in the middle of a page', async (t) => {
+    const { store, member, sent, add } = await resumption({ id: undefined, isAdmin: true });
+    for (const text of ['a', 'b', 'c']) await add(text);
+    const find = t.mock.method(store.posts, 'find');
+    // Of a comment of the first page, of `a` and of `b`.
+    find.mock.mockImplementationOnce(() => {
+      throw new AppError('unavailable', 'away');
+    }, 2);
+    await member.run();
+    assert.deepEqual(sent, ['a', 'b', 'c']);
+  });
 
   test('reads nothing more when its client has left', async () => {
     const { member, sent, add, stall, leave } = await resumption();

@@ -16,7 +16,7 @@
  * 5. The group may deliver late what was published before the cut: an event is known by its
  *    position in the topic, and left out up to the cut, also when the subscriber is live.
  * 6. A few read at the same time (`gate`). The others hold a place, and what the client has not
- *    taken. If the store is away, the page is read again a second later.
+ *    taken. If the store is away, what was not sent is read again a second later.
  *
  *     stored order   … 4   5   6   7   8   9 │ 10  11
  *     after 4          └──page──┘└──page──┘ cut └held┘ → live
@@ -94,6 +94,8 @@ export class Resumption implements Subscriber {
   readonly #resume: Resume;
   readonly #group: ResumedGroup;
   readonly #deps: ResumptionDeps;
+  /** What is behind it was not sent; undefined until it was found. */
+  #place: Place | undefined;
   /** Events up to this position are left out. */
   #cut = Infinity;
   /** Undefined while events are not held. */
@@ -137,10 +139,10 @@ export class Resumption implements Subscriber {
     // The group reports why its source did not open.
     const source = await this.#group.opened?.catch(() => undefined);
     if (source === undefined) return;
-    let place: Place | undefined;
     while (!this.#isLive && this.#group.subscribers.has(this)) {
       try {
-        place = await (place ? this.#advance(place, source) : this.#findPlace());
+        this.#place ??= await this.#findPlace();
+        await this.#advance(this.#place, source);
       } catch (error) {
         const errors = toErrors(error, this.#deps.log, 'resumption');
         if (errors.every(isOutage)) await delay(retryMilliseconds, undefined, { ref: false });
@@ -169,9 +171,9 @@ export class Resumption implements Subscriber {
     return mayRead(this.#reader, post);
   }
 
-  /** Reads and sends a page, or what the client may have queued of it. Returns the new place. */
-  async #advance(from: Place, source: Subscription): Promise<Place> {
-    const { place, isAll } = await this.#deps.gate(() => this.#sendPage(from, source));
+  /** Reads and sends a page, or what the client may have queued of it. */
+  async #advance(from: Place, source: Subscription): Promise<void> {
+    const isAll = await this.#deps.gate(() => this.#sendPage(from, source));
     if (!isAll) this.#held = undefined;
     await this.taken();
     const held = this.#held;
@@ -181,10 +183,10 @@ export class Resumption implements Subscriber {
       this.#held = undefined;
       for (const event of held) this.#subscriber.next(event);
     }
-    return place;
   }
 
-  async #sendPage(from: Place, { toJson }: Subscription) {
+  /** Returns true if it was the last page, and was sent whole. */
+  async #sendPage(from: Place, { toJson }: Subscription): Promise<boolean> {
     const { store, commentAdded, pool, metrics, scheduler } = this.#deps;
     // After an iteration, every comment that was committed before has been published too.
     await nextIteration();
@@ -199,7 +201,7 @@ export class Resumption implements Subscriber {
     reservation.set(found.reduce((sum, { comment }) => sum + 2 * comment.content.length, 0));
     let [sent, count] = [0, 0];
     try {
-      for (const { comment } of found) {
+      for (const { comment, place } of found) {
         if (sent >= sentBytesMax || !this.#group.subscribers.has(this)) break;
         await this.#group.execute(toJson, comment, async (json) => {
           if (!(await this.#exists(() => comment))) return;
@@ -208,6 +210,8 @@ export class Resumption implements Subscriber {
           if (!isSent) metrics?.subscriberDropped('slow_consumer');
           sent += json.length;
         });
+        // At once: if the store fails before the next one, this one is not sent again.
+        this.#place = place;
         count += 1;
       }
     } finally {
@@ -215,6 +219,6 @@ export class Resumption implements Subscriber {
     }
     // Of long comments, few are sent: the next page need not have many more.
     this.#limit = Math.min(pageLimit, 2 * Math.max(1, count));
-    return { place: found[count - 1]?.place ?? from, isAll: isLast && count === found.length };
+    return isLast && count === found.length;
   }
 }
