@@ -57,10 +57,7 @@ async function resumption(reader?: Reader) {
   const resume = { after: first?.id, postId: undefined };
   const deps = { store, commentAdded: topic, pool, log: () => undefined };
   const more = { scheduler: createScheduler(), gate: createGate(1) };
-  const member = new Resumption(
-    { subscriber, reader, resume, group },
-    { ...deps, ...more },
-  );
+  const member = new Resumption({ subscriber, reader, resume, group }, { ...deps, ...more });
   subscribers.add(member);
   const events: SharedEvent[] = [];
   return {

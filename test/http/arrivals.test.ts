@@ -1,41 +1,109 @@
 /** New connections of an address whose connection was ended for the pieces of its body. */
 
 import assert from 'node:assert/strict';
-import { Socket } from 'node:net';
-import { test } from 'node:test';
+import { once } from 'node:events';
+import { connect, Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
 import { createArrivals } from '../../dist/http/server/arrivals.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
+import { times } from '../support/lists.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 import { until } from '../support/until.ts';
 
-test('the connections of such an address are spaced by 50 ms, those of others are not', () => {
-  let now = 1_000;
-  const { slowDown, delay } = createArrivals([], () => now);
-  assert.equal(delay('192.0.2.1'), 0);
-  slowDown('192.0.2.1');
-  assert.deepEqual([delay('192.0.2.1'), delay('192.0.2.1'), delay('192.0.2.2')], [50, 100, 0]);
-  now += 150;
-  slowDown('192.0.2.1');
-  assert.equal(delay('192.0.2.1'), 50);
-  now += 1_000;
-  assert.deepEqual([delay('192.0.2.1'), delay('192.0.2.1')], [0, 0]);
-});
+/** Arrivals by a clock that their waits move on; and when each connection was read by it. */
+function startArrivals(t: TestContext, trusted: readonly string[] = []) {
+  let clock = 1_000;
+  const readAt: number[] = [];
+  const { setTimeout: later } = globalThis;
+  t.mock.method(globalThis, 'setTimeout', (call: () => void, milliseconds: number) => {
+    return later(() => {
+      clock += milliseconds;
+      call();
+    }, 0);
+  });
+  const { accept, slowDown } = createArrivals(trusted, () => clock);
+  const come = async (address: string, count = 1): Promise<readonly Socket[]> => {
+    const sockets = times(count).map(() => new Socket());
+    for (const socket of sockets) {
+      socket.once('resume', () => readAt.push(clock));
+      accept(socket, address);
+    }
+    await new Promise<void>(queueMicrotask);
+    return sockets;
+  };
+  return { come, slowDown, readAt, pass: (milliseconds: number) => (clock += milliseconds) };
+}
 
-test('those that are due at once are read one in an iteration of the event loop', async () => {
-  const { readLater } = createArrivals([], () => 0);
-  const sockets = [1, 2, 3].map(() => new Socket());
-  for (const socket of sockets) readLater(socket, 1);
-  const count = (): number => sockets.filter((socket) => !socket.isPaused()).length;
-  await new Promise<void>(queueMicrotask);
-  const counts = new Set([count()]);
+/** That the connections are read, at most one more in each iteration of the event loop. */
+async function areRead(sockets: readonly Socket[]): Promise<void> {
+  const counts = new Set<number>();
   await until('all are read', async () => {
     for (let iterations = 0; iterations < 1_000; iterations += 1) {
+      counts.add(sockets.filter((socket) => !socket.isPaused()).length);
       await new Promise(setImmediate);
-      counts.add(count());
     }
-    return count() === 3;
+    return counts.has(sockets.length);
   });
-  assert.deepEqual([...counts], [0, 1, 2, 3]);
+  assert.deepEqual([...counts], [0, ...times(sockets.length).map((at) => at + 1)]);
+}
+
+const isPaused = (socket?: Socket): boolean | undefined => socket?.isPaused();
+
+test('the connections of such an address are spaced by 50 ms, those of others are not', async (t) => {
+  const { come, slowDown, readAt, pass } = startArrivals(t);
+  assert.deepEqual((await come('192.0.2.1')).map(isPaused), [false]);
+  slowDown('192.0.2.1');
+  const sockets = await come('192.0.2.1', 3);
+  assert.deepEqual((await come('192.0.2.2')).map(isPaused), [false]);
+  await areRead(sockets);
+  assert.deepEqual(readAt, [1_050, 1_100, 1_150]);
+  pass(50);
+  assert.deepEqual((await come('192.0.2.1', 2)).map(isPaused), [false, false]);
+});
+
+test('those of several addresses are read one in an iteration of the event loop', async (t) => {
+  const { come, slowDown } = startArrivals(t);
+  const addresses = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
+  addresses.forEach(slowDown);
+  await areRead((await Promise.all(addresses.map((address) => come(address)))).flat());
+});
+
+test('those that come while one is read are behind it', async (t) => {
+  const { come, slowDown, readAt } = startArrivals(t);
+  slowDown('192.0.2.1');
+  const [first = assert.fail()] = await come('192.0.2.1');
+  const others = new Promise<readonly Socket[]>((resolve) => {
+    first.once('resume', () => resolve(come('192.0.2.1', 2)));
+  });
+  await areRead(await others);
+  assert.deepEqual(readAt, [1_050, 1_100, 1_150]);
+});
+
+test('one that has ended, before it is read or then, takes no time', async (t) => {
+  const { come, slowDown, readAt } = startArrivals(t);
+  slowDown('192.0.2.1');
+  const left = await come('192.0.2.1', 100);
+  left.slice(50).forEach((socket) => socket.destroy());
+  for (const socket of left) socket.once('resume', () => socket.destroy());
+  await areRead(await come('192.0.2.1'));
+  assert.deepEqual(
+    readAt,
+    times(51).map(() => 1_050),
+  );
+});
+
+test('clients that have left keep nobody waiting until the request is late', async (t) => {
+  const { port } = await startHttp(t, { routes: {} });
+  const costly = await connectRaw(t, port);
+  const head = 'POST /hello HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+  costly.send(head + '1\r\na\r\n'.repeat(1_000));
+  await costly.ended();
+  for (const socket of times(400).map(() => connect(port, '127.0.0.1'))) {
+    await once(socket, 'connect');
+    socket.destroy();
+  }
+  const other = await connectRaw(t, port);
+  assert.equal((await other.ask(get('/hello'))).status, 200);
 });
 
 test('after a packet of a thousand requests that find no memory connections are spaced', async (t) => {
@@ -59,15 +127,14 @@ test('after a packet of a thousand requests that find no memory connections are 
     assert.equal((await other.ask(get('/hello'))).status, 200);
   });
   await Promise.all(others);
-  for (const due of [50, 100, 150, 200])
-    assert.ok(delays.includes(due), `${due} in ${delays.join()}`);
+  assert.equal(delays.filter((milliseconds) => milliseconds === 50).length, 4, delays.join());
   slow.open();
 });
 
-test('a trusted proxy is not slowed down, however its address is written', () => {
-  const { slowDown, delay } = createArrivals(['10.0.0.0/8', '::1'], () => 0);
+test('a trusted proxy is not slowed down, however its address is written', async (t) => {
+  const { come, slowDown } = startArrivals(t, ['10.0.0.0/8', '::1']);
   for (const address of ['10.1.2.3', '::ffff:10.1.2.3', '::1', '']) {
     slowDown(address);
-    assert.equal(delay(address), 0, address);
+    assert.deepEqual((await come(address)).map(isPaused), [false], address);
   }
 });

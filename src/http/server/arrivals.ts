@@ -3,31 +3,60 @@
  * many pieces of a body, or requests. To read such a packet takes 15 to 30 ms, even if the
  * connection ends at once, and a program connects again at once.
  *
- * Example: a connection of 192.0.2.1 is ended at 0 ms. The next one is read at 50 ms, and one that
- * comes before that at 100 ms. If nobody waits any more, the address is forgotten. If reading takes
- * longer, several are due at once: one of them is read in an iteration of the event loop.
+ * 1. After such a packet, and after each connection that stays open, the next connection of the
+ *    address is read 50 ms later. One that has ended takes no time from those behind it.
+ * 2. Connections of all such addresses are read one after the other, each when what the one before
+ *    it had sent was read.
+ * 3. If nobody waits any more, the address is forgotten.
+ *
+ * Example: a connection of 192.0.2.1 is ended at 0 ms; A, B and C of this address come. A is read
+ * at 50 ms, and B at 100 ms. The client of B has left: C is read at 100 ms too.
  */
 
 import type { Socket } from 'node:net';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { BoundedMap } from '../../bounded-map.ts';
+import { createSerial } from '../../serial.ts';
 import { createIsTrusted, toAddress } from '../client-address.ts';
 
 /** Between two connections of such an address. */
 const spaceMilliseconds = 50;
-/** About 100 bytes each; IPv6 addresses are not grouped. */
+/** About 400 bytes each; IPv6 addresses are not grouped. */
 const addressesMax = 10_000;
+
+interface Slow {
+  /** When its next connection may be read. */
+  nextAt: number;
+  /** Its connections in the order in which they came, each paused. */
+  readonly waiting: Set<Socket>;
+  isReading: boolean;
+}
 
 /** Proxies in `trustedProxies` are never slowed down: others connect through them. */
 export function createArrivals(trustedProxies: readonly string[], now: () => number) {
   const isTrusted = createIsTrusted(trustedProxies);
-  /** When the next connection of an address may be read. */
-  const nextAt = new BoundedMap<number>(addressesMax);
-  const add = (address: string, at: number): void => nextAt.set(address, at + spaceMilliseconds);
-  /** Connections whose time has come, each paused. */
-  const due: Socket[] = [];
-  const readNext = (): void => {
-    due.shift()?.resume();
-    if (due.length > 0) setImmediate(readNext);
+  const addresses = new BoundedMap<Slow>(addressesMax);
+  const line = createSerial();
+  const readNext = async (slow: Slow): Promise<void> => {
+    const [socket] = slow.waiting;
+    if (socket === undefined) return;
+    slow.waiting.delete(socket);
+    socket.resume();
+    // In the next iteration what it has sent is read, and it ends if that is nothing or too much.
+    await nextIteration();
+    await nextIteration();
+    if (socket.writable) slow.nextAt = now() + spaceMilliseconds;
+  };
+  const readAll = async (slow: Slow): Promise<void> => {
+    slow.isReading = true;
+    while (slow.waiting.size > 0) {
+      const milliseconds = slow.nextAt - now();
+      if (milliseconds > 0) {
+        await new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
+      }
+      await line.run(() => readNext(slow));
+    }
+    slow.isReading = false;
   };
 
   return {
@@ -35,25 +64,24 @@ export function createArrivals(trustedProxies: readonly string[], now: () => num
     slowDown(address: string): void {
       const peer = toAddress(address);
       if (peer === undefined || isTrusted(peer)) return;
-      add(address, Math.max(now(), nextAt.get(address) ?? 0));
+      const slow = addresses.get(address) ?? { nextAt: 0, waiting: new Set(), isReading: false };
+      slow.nextAt = now() + spaceMilliseconds;
+      addresses.set(address, slow);
     },
-    /** Returns in how many milliseconds a new connection may be read. */
-    delay(address: string): number {
-      const at = nextAt.get(address);
-      if (at === undefined) return 0;
-      const milliseconds = at - now();
-      if (milliseconds > 0) add(address, at);
-      else nextAt.delete(address);
-      return Math.max(0, milliseconds);
-    },
-    /** Reads a new connection later. What arrives before stays with the operating system. */
-    readLater(socket: Socket, milliseconds: number): void {
+    /**
+     * Call it for a new connection, which is read later if its address is slowed down. What arrives
+     * before stays with the operating system.
+     */
+    accept(socket: Socket, address: string): void {
+      const slow = addresses.get(address);
+      if (slow === undefined) return;
+      const { nextAt, waiting, isReading } = slow;
+      if (!isReading && nextAt <= now()) return addresses.delete(address);
       // Node begins to read in a tick of its own.
       queueMicrotask(() => socket.pause());
-      const end = (): void => {
-        if (due.push(socket) === 1) setImmediate(readNext);
-      };
-      setTimeout(end, milliseconds).unref();
+      socket.once('close', () => waiting.delete(socket));
+      waiting.add(socket);
+      if (!isReading) void readAll(slow);
     },
   };
 }

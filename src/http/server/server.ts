@@ -71,8 +71,7 @@ export class HttpServer {
       connections.set(socket, connection);
       // Node keeps the address once it was asked for: the log needs it after the client has left.
       const { remoteAddress = '' } = socket;
-      const delay = arrivals.delay(remoteAddress);
-      if (delay > 0) arrivals.readLater(socket, delay);
+      arrivals.accept(socket, remoteAddress);
       // Node removes its own listener at an upgrade; without one a reset would end the process.
       socket.on('error', ignoreReset);
       socket.once('close', () => {
