@@ -172,7 +172,8 @@ async function respondNow(
   const context = engine.createContext(facts);
   let operation: Operation | undefined;
   try {
-    const key = readIdempotencyKey(request);
+    // What is sent by another method does not write, and has no key (R40).
+    const key = request.method === 'POST' ? readIdempotencyKey(request) : undefined;
     const requests = key === undefined ? decode() : withHeaderKey(decode(), key);
     if (isBatch(requests)) {
       const executed = await runBatch(deps, requests, context);

@@ -62,6 +62,13 @@ test('each field of a mutation has the answer of its first time', async (t) => {
   assert.equal((await titles(server)).length, 6);
 });
 
+test('a query by GET ignores the header', async (t) => {
+  const server = await start(t);
+  const headers = { 'Idempotency-Key': 'no key' };
+  const response = await server.fetch('/graphql?query={__typename}', { headers });
+  assert.deepEqual(await response.json(), { data: { __typename: 'Query' } });
+});
+
 test('each operation of a batch too, and what stored nothing uses up nothing', async (t) => {
   const server = await start(t);
   const blank = mutation(create(' '));

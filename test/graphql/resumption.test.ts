@@ -23,7 +23,7 @@ async function resumption(reader?: Reader) {
   const postId = posts[0]?.id ?? '';
   const pool = new MemoryPool(1_000_000);
   const [first] = (await store.comments.ofPost(postId).read()).records;
-  const sent: string[] = [];
+  const [sent, logged]: [string[], unknown[]] = [[], []];
   /** The positions of those that were held; what is read from the store has none. */
   const held: number[] = [];
   /** What the client has not taken. */
@@ -55,7 +55,12 @@ async function resumption(reader?: Reader) {
     leave: (member: Subscriber) => void subscribers.delete(member),
   };
   const resume = { after: first?.id, postId: undefined };
-  const deps = { store, commentAdded: topic, pool, log: () => undefined };
+  const deps = {
+    store,
+    commentAdded: topic,
+    pool,
+    log: (...line: unknown[]) => void logged.push(line),
+  };
   const more = { scheduler: createScheduler(), gate: createGate(1) };
   const member = new Resumption({ subscriber, reader, resume, group }, { ...deps, ...more });
   subscribers.add(member);
@@ -64,6 +69,7 @@ async function resumption(reader?: Reader) {
     store,
     member,
     sent,
+    logged,
     held,
     leave: () => subscribers.delete(member),
     /** Stores and publishes; the group delivers later. */
@@ -153,6 +159,16 @@ describe('a resumption', () => {
     }, 2);
     await member.run();
     assert.deepEqual(sent, ['a', 'b', 'c']);
+  });
+
+  test('says nothing of a fault of the store after its client has left', async (t) => {
+    const { store, member, sent, logged, leave } = await resumption();
+    t.mock.method(store.comments, 'after', () => {
+      leave();
+      throw new Error('There is no listener.');
+    });
+    await member.run();
+    assert.deepEqual([sent, logged], [[], []]);
   });
 
   test('reads nothing more when its client has left', async () => {

@@ -144,9 +144,11 @@ export class Resumption implements Subscriber {
         this.#place ??= await this.#findPlace();
         await this.#advance(this.#place, source);
       } catch (error) {
+        // The store has no order of comments any more if this was the last subscriber.
+        if (!this.#group.subscribers.has(this)) return;
         const errors = toErrors(error, this.#deps.log, 'resumption');
         if (errors.every(isOutage)) await delay(retryMilliseconds, undefined, { ref: false });
-        else if (this.#group.subscribers.has(this)) {
+        else {
           this.#group.leave(this);
           this.end({ kind: 'refused', errors });
         }
