@@ -37,8 +37,8 @@ test('in memory a key is kept for 24 hours, and the oldest of 3 goes', () => {
   );
 });
 
-test('in memory a key takes 300 bytes, and as many are kept as fit', () => {
-  const take = createByteBudget(1_000);
+test('in memory a key takes 360 bytes, and as many are kept as fit', () => {
+  const take = createByteBudget(1_180);
   const { run, find } = createMemoryRequests(take, Date.now);
   const onces = times(4).map(newOnce);
   for (const once of onces) run(once, () => true);

@@ -23,7 +23,7 @@ export interface OpenUploadsOptions extends GivenOptions {
   readonly openIndex: Store['openFileIndex'];
 }
 
-/** Uploads and removals of a run beside a database whose keys are kept; each takes 300 bytes. */
+/** Uploads and removals of a run beside a database whose keys are kept; each takes 360 bytes. */
 const requestsMax = 10_000;
 const durableName = 'inkwell-files';
 const runName = 'inkwell-run-';
