@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { settings } from '../dist/config.js';
-import { jsonPatch, mergePatch, refusal, start } from './support/articles.ts';
+import { jsonPatch, mergePatch, saidBy, start } from './support/articles.ts';
 import { post } from './support/graphql-http.ts';
 import { testAtLength } from './support/long.ts';
 import { runProgram } from './support/program.ts';
@@ -93,7 +93,7 @@ test('50,000 values of a body are read, more are 413 wherever JSON is sent (R39)
   ] as const) {
     await t.test(JSON.stringify([type, body]).slice(0, 100), async () => {
       const response = await server.patch('/api/articles/1', type, body);
-      assert.equal(await refusal(response), '413 content_too_large');
+      assert.equal(await saidBy(response), '413 content_too_large');
     });
   }
 });
@@ -106,7 +106,7 @@ test('1,000 operations of a patch are applied, one more is 413', async (t) => {
     return server.patch('/api/articles/1', jsonPatch, operations);
   };
   assert.equal((await patch(1_000)).status, 204);
-  assert.match(await refusal(await patch(1_001)), /^413 /);
+  assert.match(await saidBy(await patch(1_001)), /^413 /);
   const { tags } = (await server.get('/api/articles/1')) as { readonly tags: unknown[] };
   assert.equal(tags.length, 1_002);
 });

@@ -5,7 +5,15 @@ import { describe, test } from 'node:test';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
 import { times } from '../support/lists.ts';
-import { after, comment, nextOf, post, toQuery, type Told, toWord } from '../support/resuming.ts';
+import {
+  after,
+  comment,
+  nextOf,
+  addPost,
+  toQuery,
+  type Told,
+  toWord,
+} from '../support/resuming.ts';
 import { startServer } from '../support/server.ts';
 import { askEvents, completeEvent } from '../support/sse-client.ts';
 import { until } from '../support/until.ts';
@@ -14,7 +22,7 @@ import { connectReady, type HandClient } from '../support/ws-clients.ts';
 describe('a browser that connects again', () => {
   test('sends the last id, which counts more than the argument; every event has its id', async (t) => {
     const server = await startServer(t);
-    const a = await post(server);
+    const a = await addPost(server);
     const ids: string[] = [];
     for (const at of times(5)) ids.push(await comment(server, a, `${at}`));
     // Whatever fields are asked for.

@@ -8,7 +8,7 @@ import {
   comment,
   overEvents,
   overSocket,
-  post,
+  addPost,
   read,
   transports,
 } from '../support/resuming.ts';
@@ -21,7 +21,7 @@ for (const { name, skip, newUrl } of stores) {
     for (const [transport, follow] of transports) {
       test(`over ${transport}: what was stored after a comment, then what comes`, async (t) => {
         const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
-        const [a, b] = [await post(server), await post(server)];
+        const [a, b] = [await addPost(server), await addPost(server)];
         const ids: string[] = [];
         for (const at of times(6)) ids.push(await comment(server, at % 2 === 0 ? a : b, `${at}`));
         assert.equal((await server.fetch(`/comments/${ids[3]}`, { method: 'DELETE' })).status, 204);
@@ -44,7 +44,7 @@ for (const { name, skip, newUrl } of stores) {
 
       test(`over ${transport}: an id of no comment is NOT_FOUND, and ends no other`, async (t) => {
         const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
-        const a = await post(server);
+        const a = await addPost(server);
         const [first, removed] = [await comment(server, a, '1'), await comment(server, a, '2')];
         await server.fetch(`/comments/${removed}`, { method: 'DELETE' });
         const live = await follow(t, server.port, after(first));
@@ -59,7 +59,7 @@ for (const { name, skip, newUrl } of stores) {
 
     test('comments that are stored during the scan come once, in the order stored', async (t) => {
       const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
-      const a = await post(server);
+      const a = await addPost(server);
       const first = await comment(server, a, 'first');
       const before = times(300).map((at) => comment(server, a, `before ${at}`));
       await Promise.all(before);
@@ -84,7 +84,7 @@ for (const { name, skip, newUrl } of durableStores) {
     async (t) => {
       const env = { STORE_URL: await newUrl(t) };
       const before = await startServer(t, { env });
-      const a = await post(before);
+      const a = await addPost(before);
       const id = await comment(before, a, '1');
       await comment(before, a, '2');
       await before.stop();
@@ -102,7 +102,7 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
     const url = await onPostgres.newUrl(t);
     const env = { STORE_URL: url };
     const [one, two] = [await startServer(t, { env }), await startServer(t, { env })];
-    const a = await post(one);
+    const a = await addPost(one);
     const first = await comment(one, a, 'first');
     const warm = await overEvents(t, two.port, after(first));
     for (const round of times(20)) {
@@ -119,7 +119,7 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
   test('many clients that come back at once share statements', async (t) => {
     const env = { STORE_URL: await onPostgres.newUrl(t), ADMIN_PORT: '0' };
     const server = await startServer(t, { env });
-    const a = await post(server);
+    const a = await addPost(server);
     const ids: string[] = [];
     for (const at of times(10)) ids.push(await comment(server, a, `${at}`));
     await Promise.all(times(150).map((at) => comment(server, a, `more ${at}`)));
@@ -144,7 +144,7 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
   test('a comment whose transaction is in progress comes before those behind it', async (t) => {
     const url = await onPostgres.newUrl(t);
     const server = await startServer(t, { env: { STORE_URL: url } });
-    const a = await post(server);
+    const a = await addPost(server);
     const first = await comment(server, a, 'first');
     const session = openSession(t, url);
     await session`BEGIN`;

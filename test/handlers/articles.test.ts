@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { jsonPatch, mergePatch, type Problem, refusal, start } from '../support/articles.ts';
+import { jsonPatch, mergePatch, type Problem, saidBy, start } from '../support/articles.ts';
 import { pluck, times } from '../support/lists.ts';
 import { keepOthersServed } from '../support/prober.ts';
 
@@ -21,9 +21,9 @@ test('an id that names no article is 404, for every method', async (t) => {
   const server = await start(t);
   const ids = '3 0 01 -1 +1 1.0 1e0 x %31%20 %D9%A1 9007199254740992'.split(' ');
   for (const path of ids.map((id) => `/api/articles/${id}`)) {
-    assert.equal(await refusal(await server.fetch(path)), '404 not_found', path);
-    assert.equal(await refusal(await server.patch(path, mergePatch, {})), '404 not_found', path);
-    assert.equal(await refusal(await server.patch(path, jsonPatch, [])), '404 not_found', path);
+    assert.equal(await saidBy(await server.fetch(path)), '404 not_found', path);
+    assert.equal(await saidBy(await server.patch(path, mergePatch, {})), '404 not_found', path);
+    assert.equal(await saidBy(await server.patch(path, jsonPatch, [])), '404 not_found', path);
   }
 });
 
@@ -37,7 +37,7 @@ test('a new article takes the next free id, and its link can be followed', async
   assert.equal(redirect.status, 308);
   assert.equal(redirect.headers.get('location'), '/api/articles/3');
   assert.deepEqual(await server.get('/articles/3'), { title: 'Third', id: 3 });
-  assert.equal(await refusal(await server.fetch('/articles/03')), '404 not_found');
+  assert.equal(await saidBy(await server.fetch('/articles/03')), '404 not_found');
 });
 
 test('an article keeps its own names, whatever others are called (R10)', async (t) => {
@@ -132,7 +132,7 @@ test('a patch of the collection is for all articles or none', async (t) => {
     await t.test(JSON.stringify([bad, expected]).slice(0, 100), async () => {
       const response = await server.patch('/api/articles', jsonPatch, [good, bad]);
       const { errors = [] } = (await response.clone().json()) as Problem;
-      const said = [await refusal(response), ...pluck(errors, 'pointer')].join(' ');
+      const said = [await saidBy(response), ...pluck(errors, 'pointer')].join(' ');
       assert.equal(said, expected);
       assert.deepEqual(await server.get('/api/articles'), before);
     });
@@ -174,7 +174,7 @@ test('a patch of one article that does not hold leaves it as it was', async (t) 
   ];
   for (const [body, expected] of rows) {
     await t.test(JSON.stringify([body, expected]).slice(0, 100), async () => {
-      assert.equal(await refusal(await server.patch('/api/articles/1', jsonPatch, body)), expected);
+      assert.equal(await saidBy(await server.patch('/api/articles/1', jsonPatch, body)), expected);
       assert.deepEqual(await server.get('/api/articles/1'), before);
     });
   }
@@ -225,7 +225,7 @@ test('a merge patch that leaves no valid article is refused', async (t) => {
   for (const [body, expected] of rows) {
     await t.test(JSON.stringify([body, expected]).slice(0, 100), async () => {
       const refused = await server.patch('/api/articles/1', mergePatch, body);
-      assert.equal(await refusal(refused), expected);
+      assert.equal(await saidBy(refused), expected);
     });
   }
   assert.deepEqual(await server.get('/api/articles/1'), before);
@@ -247,7 +247,7 @@ test('another media type is refused with those that would do', async (t) => {
     await t.test(`${path} ${type}`, async () => {
       const response = await server.patch(path, type, '[]');
       assert.equal(response.headers.get('accept-patch'), acceptPatch);
-      assert.equal(await refusal(response), '415 unsupported_media_type');
+      assert.equal(await saidBy(response), '415 unsupported_media_type');
     });
   }
 });
@@ -265,11 +265,11 @@ test('an article grows to its limit by patches, and not beyond', async (t) => {
   for (const [type, body] of beyond) {
     await t.test(JSON.stringify([type, body]).slice(0, 100), async () => {
       const response = await server.patch('/api/articles/1', type, body);
-      assert.equal(await refusal(response), '413 content_too_large');
+      assert.equal(await saidBy(response), '413 content_too_large');
     });
   }
   const large = await server.send('POST', '/api/articles', { title: 'x', content, more: content });
-  assert.equal(await refusal(large), '413 content_too_large');
+  assert.equal(await saidBy(large), '413 content_too_large');
 });
 
 test('a refusal of many faults stays small', async (t) => {
@@ -281,7 +281,7 @@ test('a refusal of many faults stays small', async (t) => {
     return { op: 'replace', path: `/${index + 10}`, value: { id: index + 11, ...worst } };
   });
   const response = await server.patch('/api/articles', jsonPatch, patch);
-  assert.equal(await refusal(response), '422 invalid_body');
+  assert.equal(await saidBy(response), '422 invalid_body');
 });
 
 test('patches that come together lose no update', async (t) => {

@@ -4,7 +4,7 @@ import { type TestContext, suite, test } from 'node:test';
 import { readConfig } from '../../dist/config.js';
 import { createFileHandlers } from '../../dist/handlers/files.js';
 import type { Uploads } from '../../dist/store/files/uploads.js';
-import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.ts';
+import { file, filesOnDisk, form, postForm, refusal, stored } from '../support/files.ts';
 import { multipartBody, multipartType, part } from '../support/multipart.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { times } from '../support/lists.ts';
@@ -24,18 +24,18 @@ suite('the limits of uploads', () => {
     });
     const sized = (size: number): FormData => form({ a: file(Buffer.alloc(size), 'a') });
     for (const size of [199_999, 299_000]) {
-      assert.equal((await post(server, 'list', sized(size))).status, 200, `${size}`);
+      assert.equal((await postForm(server, 'list', sized(size))).status, 200, `${size}`);
     }
     const tooLarge = [413, 'content_too_large'];
-    assert.deepEqual(await refusal(await post(server, 'list', sized(300_001))), tooLarge);
+    assert.deepEqual(await refusal(await postForm(server, 'list', sized(300_001))), tooLarge);
     const two = { a: file(Buffer.alloc(160_000), 'a'), b: file(Buffer.alloc(160_000), 'b') };
-    assert.deepEqual(await refusal(await post(server, 'list', form(two))), tooLarge);
+    assert.deepEqual(await refusal(await postForm(server, 'list', form(two))), tooLarge);
     const many = form(Object.fromEntries(times(1_001).map((at) => [`${at}`, 'x'])));
-    assert.deepEqual(await refusal(await post(server, 'list', many)), tooLarge);
-    const full = await refusal(await post(server, 'list', form({ b: '1', c: '2' })));
+    assert.deepEqual(await refusal(await postForm(server, 'list', many)), tooLarge);
+    const full = await refusal(await postForm(server, 'list', form({ b: '1', c: '2' })));
     assert.deepEqual(full, [507, 'storage_full']);
     assert.equal((await filesOnDisk(server)).length, 1);
-    assert.equal((await post(server, 'list', form({ b: '1' }))).status, 200);
+    assert.equal((await postForm(server, 'list', form({ b: '1' }))).status, 200);
   });
 
   test('hold for the bytes of all files: what is beyond is 507, and leaves nothing', async (t) => {
@@ -49,7 +49,7 @@ suite('the limits of uploads', () => {
       ['b', 299_999, 200],
     ] as const) {
       const sent = form({ [name]: file(Buffer.alloc(size), name) });
-      const response = await post(server, 'list', sent);
+      const response = await postForm(server, 'list', sent);
       assert.equal(response.status, status, `${name} ${size}`);
       if (status === 507) assert.deepEqual(await refusal(response), [507, 'storage_full']);
       assert.ok((await filesOnDisk(server)).length <= (size === 299_999 ? 2 : 1));
@@ -107,6 +107,6 @@ suite('an upload that breaks off', () => {
     await until('no file', async () => (await filesOnDisk(server)).length === 0);
     assert.deepEqual(await stored(server), []);
     assert.ok(server.logged.every(({ level }) => level !== 'error'));
-    assert.equal((await post(server, 'list', body)).status, 200);
+    assert.equal((await postForm(server, 'list', body)).status, 200);
   });
 });

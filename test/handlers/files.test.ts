@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { download, file, filesOnDisk, form, post, refusal, stored } from '../support/files.ts';
+import { download, file, filesOnDisk, form, postForm, refusal, stored } from '../support/files.ts';
 import { pluck } from '../support/lists.ts';
 import { boundary, multipartBody, part, withHead } from '../support/multipart.ts';
 import { startServer } from '../support/server.ts';
@@ -33,12 +33,12 @@ suite('GET /api/multiparts', () => {
   test('answers HEAD without the list, and without keeping a replaced file for it', async (t) => {
     const server = await startServer(t);
     for (const text of ['old', 'new']) {
-      await post(server, 'simple', form({ part: file(text, 'a.txt') }));
+      await postForm(server, 'simple', form({ part: file(text, 'a.txt') }));
       const head = await server.fetch('/api/multiparts', { method: 'HEAD' });
       assert.deepEqual([head.status, head.headers.get('content-length')], [200, null]);
       assert.match(head.headers.get('content-type') ?? '', /^multipart\/form-data; boundary=/);
     }
-    await post(server, 'simple', form({ part: file('last', 'a.txt') }));
+    await postForm(server, 'simple', form({ part: file('last', 'a.txt') }));
     assert.equal((await filesOnDisk(server)).length, 1);
   });
 
@@ -53,7 +53,7 @@ suite('GET /api/multiparts', () => {
       ...unknown.map((name) => [name, 'application/octet-stream'] as const),
     ] as const;
     const sent = types.map(([name]) => [name, file(name, name, 'x/y')]);
-    assert.equal((await post(server, 'list', form(Object.fromEntries(sent)))).status, 200);
+    assert.equal((await postForm(server, 'list', form(Object.fromEntries(sent)))).status, 200);
     const expected = types.map(([name, type]) => [name, name, type, name]);
     assert.deepEqual(await stored(server), expected);
   });
@@ -61,7 +61,7 @@ suite('GET /api/multiparts', () => {
   test('leaves out a file that is missing on the disk, and logs it', async (t) => {
     const server = await startServer(t);
     const files = { a: file('a', 'a'), b: file('b', 'b'), c: file('c', 'c') };
-    await post(server, 'list', form(files));
+    await postForm(server, 'list', form(files));
     const [run = ''] = await readdir(server.folder);
     await rm(join(server.folder, run, (await filesOnDisk(server)).toSorted()[1] ?? ''));
     assert.deepEqual(pluck(await stored(server), 0), ['a', 'c']);
@@ -78,19 +78,19 @@ suite('GET /api/multiparts', () => {
     assert.deepEqual(errors(), [told, told]);
     const head = await server.fetch('/api/multiparts/a', { method: 'HEAD' });
     assert.deepEqual([head.status, head.headers.get('content-length')], [200, '1']);
-    await post(server, 'list', form({ b: file('again', 'b') }));
+    await postForm(server, 'list', form({ b: file('again', 'b') }));
     assert.deepEqual(pluck(await stored(server), 3), ['a', 'again', 'c']);
   });
 
   test('lets go of replaced files when the client leaves in the middle', async (t) => {
     const server = await startServer(t);
     const content = Buffer.alloc(12_000_000, 'x');
-    await post(server, 'list', form({ a: file(content, 'a') }));
+    await postForm(server, 'list', form({ a: file(content, 'a') }));
     const controller = new AbortController();
     const response = await server.fetch('/api/multiparts', { signal: controller.signal });
     const reader = response.body?.getReader();
     await reader?.read();
-    await post(server, 'list', form({ a: file('new', 'a') }));
+    await postForm(server, 'list', form({ a: file('new', 'a') }));
     assert.equal((await filesOnDisk(server)).length, 2);
     controller.abort();
     await assert.rejects(reader?.read() ?? Promise.resolve());
@@ -102,7 +102,7 @@ suite('POST /api/multiparts/simple', () => {
   test('stores part, and not name', async (t) => {
     const server = await startServer(t);
     const parts = form({ name: 'any', part: file('hällo', 'a.txt', 'text/plain') });
-    const response = await post(server, 'simple', parts);
+    const response = await postForm(server, 'simple', parts);
     assert.equal(response.status, 200);
     assert.equal(await response.text(), '');
     assert.deepEqual(await stored(server), [['a.txt', 'a.txt', 'text/plain', 'hällo']]);
@@ -110,8 +110,8 @@ suite('POST /api/multiparts/simple', () => {
 
   test('takes the parts in any order, and no name at all', async (t) => {
     const server = await startServer(t);
-    await post(server, 'simple', form({ part: file('1', 'a.txt'), name: 'any' }));
-    await post(server, 'simple', form({ part: file('2', 'b.txt') }));
+    await postForm(server, 'simple', form({ part: file('1', 'a.txt'), name: 'any' }));
+    await postForm(server, 'simple', form({ part: file('2', 'b.txt') }));
     assert.equal((await stored(server)).length, 2);
   });
 
@@ -123,7 +123,7 @@ suite('POST /api/multiparts/simple', () => {
       [{ ...one, other: file('2', 'b.txt') }, ''],
     ] as const) {
       await t.test(JSON.stringify([parts, pointer]), async () => {
-        const response = await post(server, 'simple', form(parts));
+        const response = await postForm(server, 'simple', form(parts));
         const { errors } = (await response.clone().json()) as { errors: { pointer: string }[] };
         assert.deepEqual(await refusal(response), [422, 'invalid_body']);
         assert.deepEqual(pluck(errors, 'pointer'), [pointer]);
@@ -136,10 +136,10 @@ suite('POST /api/multiparts/simple', () => {
   test('bounds the text of name', async (t) => {
     const server = await startServer(t, { env: { BODY_BYTES_MAX: '1024' } });
     const long = form({ name: 'n'.repeat(1_025), part: file('1', 'a.txt') });
-    const response = await refusal(await post(server, 'simple', long));
+    const response = await refusal(await postForm(server, 'simple', long));
     assert.deepEqual(response, [413, 'content_too_large']);
     const short = form({ name: 'n'.repeat(1_024), part: file('1', 'a.txt') });
-    assert.equal((await post(server, 'simple', short)).status, 200);
+    assert.equal((await postForm(server, 'simple', short)).status, 200);
   });
 });
 
@@ -160,7 +160,7 @@ suite('POST /api/multiparts/list', () => {
       part('j', '10', { fileName: '..\\.' }),
       part('k', '11', { type: 'image/svg+xml' }),
     ]);
-    assert.equal((await post(server, 'list', body)).status, 200);
+    assert.equal((await postForm(server, 'list', body)).status, 200);
     const response = await server.fetch('/api/multiparts');
     const names = (await stored(server)).map(([name]) => name);
     const extensions = names.map((name) => name.replace(/^[0-9a-f-]{36}/, ''));
@@ -182,7 +182,7 @@ suite('POST /api/multiparts/list', () => {
     ];
     names.push('...', `${'é'.repeat(127)}x`);
     const entries = names.map((name, index) => [`n${index}`, file('x', name)] as const);
-    assert.equal((await post(server, 'list', form(Object.fromEntries(entries)))).status, 200);
+    assert.equal((await postForm(server, 'list', form(Object.fromEntries(entries)))).status, 200);
     assert.deepEqual(pluck(await stored(server), 1), names);
   });
 
@@ -191,7 +191,7 @@ suite('POST /api/multiparts/list', () => {
     const control = ['a\r\nX-Evil: 1', 'a\u0000b', 'a\u007f', 'a\u0085', '\u001b[2J'];
     for (const name of [...control, `${'é'.repeat(127)}xx`]) {
       const parts = form({ good: file('1', 'good.txt'), bad: file('2', name) });
-      const response = await post(server, 'list', parts);
+      const response = await postForm(server, 'list', parts);
       assert.deepEqual(await refusal(response), [400, 'invalid_multipart']);
     }
     assert.deepEqual(await filesOnDisk(server), []);
@@ -199,8 +199,8 @@ suite('POST /api/multiparts/list', () => {
 
   test('replaces a file of the same name in its place', async (t) => {
     const server = await startServer(t);
-    await post(server, 'list', form({ a: file('1', 'a'), b: file('2', 'b') }));
-    await post(server, 'list', form({ z: file('3', 'c'), y: file('4', 'a') }));
+    await postForm(server, 'list', form({ a: file('1', 'a'), b: file('2', 'b') }));
+    await postForm(server, 'list', form({ z: file('3', 'c'), y: file('4', 'a') }));
     const found = (await stored(server)).map(([name, , , content]) => name + content);
     assert.deepEqual(found, ['a4', 'b2', 'c3']);
     assert.equal((await filesOnDisk(server)).length, 3);
@@ -208,13 +208,13 @@ suite('POST /api/multiparts/list', () => {
 
   test('takes a body without parts', async (t) => {
     const server = await startServer(t);
-    assert.equal((await post(server, 'list', `--${boundary}--\r\n`)).status, 200);
+    assert.equal((await postForm(server, 'list', `--${boundary}--\r\n`)).status, 200);
   });
 
   test('logs one line per file with its six values', async (t) => {
     const server = await startServer(t);
     const parts = form({ one: file('1', 'x/a.txt', 'text/plain;charset=latin1'), two: 'text' });
-    await post(server, 'list', parts);
+    await postForm(server, 'list', parts);
     const lines = server.logged.filter(({ event }) => event === 'file uploaded');
     const told = lines.map((line) =>
       ['name', 'fileName', 'contentType', 'charset', 'size'].map((name) => line[name]),
@@ -237,10 +237,10 @@ suite('POST /api/multiparts/list', () => {
   test('refuses a broken part and keeps the connection usable', async (t) => {
     const server = await startServer(t);
     for (const head of ['', 'X', 'Content-Disposition: attachment']) {
-      const response = await refusal(await post(server, 'list', withHead(head)));
+      const response = await refusal(await postForm(server, 'list', withHead(head)));
       assert.deepEqual(response, [400, 'invalid_multipart']);
     }
     assert.deepEqual(await filesOnDisk(server), []);
-    assert.equal((await post(server, 'list', form({ a: file('1', 'a') }))).status, 200);
+    assert.equal((await postForm(server, 'list', form({ a: file('1', 'a') }))).status, 200);
   });
 });

@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
-import { file, form, post } from '../support/files.ts';
+import { file, form, postForm } from '../support/files.ts';
 import { pluck } from '../support/lists.ts';
-import { ask, assertValid, type Change, check, type Described } from '../support/reference.ts';
+import { askEntry, assertValid, type Change, check, type Described } from '../support/reference.ts';
 import {
   document,
   entries,
@@ -167,12 +167,12 @@ describe('what the API reference says', () => {
     const start = async (options: ServerOptions): Promise<TestServer> => {
       const started = await startServer({ after: (end) => ends.push(end) }, options);
       const name = options.constants ? 'other.txt' : 'part.txt';
-      await post(started, 'list', form({ a: file('a stored file', name) }));
+      await postForm(started, 'list', form({ a: file('a stored file', name) }));
       return started;
     };
     server = await start({ env: { BODY_BYTES_MAX: '1024', UPLOAD_BYTES_MAX: '1024' } });
     const todo = entries.find(({ name }) => name === 'POST /api/todos') ?? assert.fail();
-    assert.ok((await ask(server, todo, { headers: { 'Idempotency-Key': 'used' } })).ok);
+    assert.ok((await askEntry(server, todo, { headers: { 'Idempotency-Key': 'used' } })).ok);
     others.set('storage_full', await start({ constants: { storedFilesMax: 1 } }));
     const context = { after: (end: () => Promise<void>) => ends.push(end) };
     const limits = { REQUIRE_AUTH: 'writes', LOGIN_FAILURES_MAX: '1' };
@@ -221,7 +221,7 @@ describe('what the API reference says', () => {
     );
     const delivered = new Map<string, Set<string>>();
     const send = async (change: Change, on = server): Promise<Response> => {
-      const response = await ask(on, entry, withIds(entry, change));
+      const response = await askEntry(on, entry, withIds(entry, change));
       const sent = await check(entry, response.clone());
       const seen = delivered.get(String(response.status)) ?? [];
       delivered.set(String(response.status), new Set([...seen, ...sent]));

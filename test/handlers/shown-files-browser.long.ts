@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { noBrowser, openBrowser, patienceMs } from '../support/browser.ts';
-import { file, form, post } from '../support/files.ts';
+import { file, form, postForm } from '../support/files.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const png = Buffer.from(
@@ -109,7 +109,7 @@ describe('uploaded files in a browser', { skip: noBrowser }, () => {
     };
     const all = Object.entries({ ...shown, ...attacks });
     const parts = all.map(([name, content]) => [name, file(content, name)]);
-    assert.equal((await post(server, 'list', form(Object.fromEntries(parts)))).status, 200);
+    assert.equal((await postForm(server, 'list', form(Object.fromEntries(parts)))).status, 200);
     browser = await openBrowser();
   });
 

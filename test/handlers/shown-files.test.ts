@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { file, form, post, refusal, stored } from '../support/files.ts';
+import { file, form, postForm, refusal, stored } from '../support/files.ts';
 import { pluck, times } from '../support/lists.ts';
 import { logIn } from '../support/login.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -18,7 +18,7 @@ interface Entry {
 
 const put = async (server: TestServer, ...names: readonly string[]): Promise<void> => {
   const parts = names.map((name) => [name, file(`content of ${name}`, name)]);
-  assert.equal((await post(server, 'list', form(Object.fromEntries(parts)))).status, 200);
+  assert.equal((await postForm(server, 'list', form(Object.fromEntries(parts)))).status, 200);
 };
 const list = async (server: TestServer, query = ''): Promise<readonly Entry[]> => {
   const response = await server.fetch(`/files${query}`);

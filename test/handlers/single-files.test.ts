@@ -5,14 +5,14 @@ import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { toByteRange } from '../../dist/http/range.js';
 import { withCode } from '../support/errors.ts';
-import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.ts';
+import { file, filesOnDisk, form, postForm, refusal, stored } from '../support/files.ts';
 import { pluck } from '../support/lists.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const text = 'The quick brown fox jumps over the lazy dog.';
 
 async function put(server: TestServer, name: string, content: Buffer | string): Promise<string> {
-  const sent = await post(server, 'list', form({ any: file(content, name) }));
+  const sent = await postForm(server, 'list', form({ any: file(content, name) }));
   assert.equal(sent.status, 200);
   return `/api/multiparts/${encodeURIComponent(name)}`;
 }

@@ -13,7 +13,7 @@ import {
   limits,
   multipartBody,
   part,
-  readAll,
+  readParts,
   readBytes,
   toRequest,
   withOwnMemory,
@@ -33,9 +33,9 @@ const sourceOf = (chunks: readonly Buffer[]): Readable =>
 suite('the limits of a multipart body', () => {
   test('let a body of exactly the limit through and nothing more', async () => {
     const body = multipartBody([part('a', Buffer.alloc(100))]);
-    await readAll([body], { limits: { uploadBytesMax: body.length } });
+    await readParts([body], { limits: { uploadBytesMax: body.length } });
     const small = { limits: { uploadBytesMax: body.length - 1 } };
-    await assert.rejects(readAll([body], small), isTooLarge);
+    await assert.rejects(readParts([body], small), isTooLarge);
   });
 
   test('refuse a declared length before anything is read', async () => {

@@ -11,7 +11,7 @@ import {
   isInvalid,
   multipartBody,
   part,
-  readAll,
+  readParts,
   withHead,
 } from '../support/multipart.ts';
 
@@ -39,7 +39,7 @@ suite('a multipart body', () => {
             body,
             cuts.map((place) => place % (body.length + 1)),
           );
-          const found = await readAll(chunks.filter((chunk) => chunk.length > 0));
+          const found = await readParts(chunks.filter((chunk) => chunk.length > 0));
           const seen = found.map(({ name, bytes }) => [name, bytes]);
           const expected = contents.map((bytes, index) => [`n${index}`, bytes]);
           assert.deepEqual(seen, expected);
@@ -51,8 +51,8 @@ suite('a multipart body', () => {
 
   test('may have a preamble, an epilogue and no part at all', async () => {
     const body = `preamble\r\n--${boundary}\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--${boundary}-- \r\nepilogue`;
-    assert.equal((await readAll([Buffer.from(body)]))[0]?.bytes.toString(), '1');
-    assert.deepEqual(await readAll([Buffer.from(`--${boundary}--`)]), []);
+    assert.equal((await readParts([Buffer.from(body)]))[0]?.bytes.toString(), '1');
+    assert.deepEqual(await readParts([Buffer.from(`--${boundary}--`)]), []);
   });
 
   test('may share one line end between a part without content and the next delimiter', async () => {
@@ -61,7 +61,7 @@ suite('a multipart body', () => {
       `--${boundary}\r\n${head}a\r\n\r\n--${boundary}\r\n${head}b\r\n\r\n2\r\n--${boundary}--`,
     );
     for (const chunks of [[body], [...body].map((byte) => Buffer.from([byte]))]) {
-      const found = await readAll(chunks);
+      const found = await readParts(chunks);
       const seen = found.map(({ name, bytes }) => `${name}=${bytes.toString()}`);
       assert.deepEqual(seen, ['a=', 'b=2']);
     }
@@ -70,9 +70,9 @@ suite('a multipart body', () => {
   test('is refused when it is cut off anywhere before its close', async () => {
     const body = multipartBody([part('a', 'one', { fileName: 'a.txt' }), part('b', '')]);
     for (let length = 0; length < body.length - 2; length += 1) {
-      await assert.rejects(readAll([body.subarray(0, length)]), isInvalid, `cut at ${length}`);
+      await assert.rejects(readParts([body.subarray(0, length)]), isInvalid, `cut at ${length}`);
     }
-    assert.equal((await readAll([body.subarray(0, -2)])).length, 2);
+    assert.equal((await readParts([body.subarray(0, -2)])).length, 2);
   });
 
   test('is read or refused, and settles, whatever was done to it', async () => {
@@ -93,7 +93,7 @@ suite('a multipart body', () => {
             ]),
           body,
         );
-        await readAll([changed]).catch((error: unknown) => assert.ok(isInvalid(error)));
+        await readParts([changed]).catch((error: unknown) => assert.ok(isInvalid(error)));
       }),
       { numRuns: cases(400) },
     );
@@ -103,8 +103,11 @@ suite('a multipart body', () => {
     // No client can know this boundary.
     const head = 'Content-Disposition: form-data; name=2; filename=part';
     const hostile = `1\r\n--${busboyBoundary}\r\n${head}\r\n\r\n2`;
-    await assert.rejects(readAll([multipartBody([part('a', hostile)])]), isInvalid);
-    await assert.rejects(readAll([multipartBody([part('a', hostile), part('b', '')])]), isInvalid);
+    await assert.rejects(readParts([multipartBody([part('a', hostile)])]), isInvalid);
+    await assert.rejects(
+      readParts([multipartBody([part('a', hostile), part('b', '')])]),
+      isInvalid,
+    );
   });
 
   const broken: ReadonlyArray<readonly [string, string]> = [
@@ -118,35 +121,35 @@ suite('a multipart body', () => {
   for (const [what, rest] of broken) {
     test(`is refused for ${what}`, async () => {
       const start = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n`;
-      await assert.rejects(readAll([Buffer.from(start + rest)]), isInvalid);
+      await assert.rejects(readParts([Buffer.from(start + rest)]), isInvalid);
     });
   }
 
   test('is refused for a preamble or a header block over 1 KiB', async () => {
-    await assert.rejects(readAll([Buffer.alloc(1_100, 'p')]), isInvalid);
+    await assert.rejects(readParts([Buffer.alloc(1_100, 'p')]), isInvalid);
     const head = 'Content-Disposition: form-data; name="a"\r\nX: ';
     const ofBytes = (bytes: number): Buffer => withHead(head + 'h'.repeat(bytes - head.length));
-    await assert.rejects(readAll([ofBytes(1_025)]), isInvalid);
-    assert.equal((await readAll([ofBytes(1_024)])).length, 3);
+    await assert.rejects(readParts([ofBytes(1_025)]), isInvalid);
+    assert.equal((await readParts([ofBytes(1_024)])).length, 3);
   });
 });
 
 suite('the media type of the body', () => {
   test('must be multipart/form-data', async () => {
     for (const type of ['application/json', 'multipart/mixed; boundary=a', 'multipart', '']) {
-      await assert.rejects(readAll([], { type }), withCode('unsupported_media_type'), type);
+      await assert.rejects(readParts([], { type }), withCode('unsupported_media_type'), type);
     }
   });
 
   test('must have a boundary that is one', async () => {
     const type = 'multipart/form-data';
     for (const bad of ['', '; boundary', '; boundary=', '; boundary=""', '; boundary="a "']) {
-      await assert.rejects(readAll([], { type: type + bad }), AppError, bad);
+      await assert.rejects(readParts([], { type: type + bad }), AppError, bad);
     }
     const long = 'b'.repeat(71);
-    await assert.rejects(readAll([], { type: `${type}; boundary=${long}` }), isInvalid);
-    await assert.rejects(readAll([], { type: `${type}; boundary="a\u00e9"` }), isInvalid);
+    await assert.rejects(readParts([], { type: `${type}; boundary=${long}` }), isInvalid);
+    await assert.rejects(readParts([], { type: `${type}; boundary="a\u00e9"` }), isInvalid);
     const body = Buffer.from("--'()+_,./:=? b--");
-    assert.deepEqual(await readAll([body], { type: `${type}; boundary="'()+_,./:=? b"` }), []);
+    assert.deepEqual(await readParts([body], { type: `${type}; boundary="'()+_,./:=? b"` }), []);
   });
 });

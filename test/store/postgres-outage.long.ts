@@ -8,7 +8,7 @@ import { createServer, sql } from '../../dist/store/postgres/connection.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.ts';
-import { file, form, post, refusal } from '../support/files.ts';
+import { file, form, postForm, refusal } from '../support/files.ts';
 import { allOf, times } from '../support/lists.ts';
 import { rounds } from '../support/long.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
@@ -47,7 +47,7 @@ describe('PostgreSQL', { skip }, () => {
     for (const rest of [
       await service.fetch('/posts'),
       await service.fetch('/api/multiparts'),
-      await post(service, 'list', form({ b: file('2', 'b') })),
+      await postForm(service, 'list', form({ b: file('2', 'b') })),
     ]) {
       assert.equal(rest.headers.get('retry-after'), '2');
       assert.deepEqual(await refusal(rest), [503, 'unavailable']);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { form, post } from '../support/files.ts';
+import { form, postForm } from '../support/files.ts';
 import { startNode } from '../support/program.ts';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 import {
@@ -70,7 +70,7 @@ suite('the folder of a run', () => {
       const directory = await createDirectory(t);
       const STORE_URL = toSqliteUrl(await newSqliteFile(t));
       const node = await startNode(t, { STORE_URL, UPLOAD_DIR: '', TMPDIR: directory });
-      const response = await post(
+      const response = await postForm(
         { fetch: (path, init) => fetch(node.url + path, init) },
         'list',
         form({ a: '1' }),

@@ -25,7 +25,7 @@ export interface Problem {
 }
 
 /** Status and code; also the bound on the response's size. */
-export async function refusal(response: Response): Promise<string> {
+export async function saidBy(response: Response): Promise<string> {
   assert.equal(response.headers.get('content-type'), 'application/problem+json');
   const text = await response.text();
   assert.ok(text.length < 2_048, `${text.length} bytes of refusal`);

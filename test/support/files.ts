@@ -27,7 +27,7 @@ export async function stored(server: Asked): Promise<Entry[]> {
   return (await download(server)).slice(1);
 }
 
-export async function post(
+export async function postForm(
   server: Asked,
   path: string,
   body: FormData | Buffer | string,

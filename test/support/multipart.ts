@@ -106,7 +106,7 @@ export function withOwnMemory(bytes: Buffer): Buffer {
   return Buffer.from(Uint8Array.from(bytes).buffer);
 }
 
-export async function readAll(
+export async function readParts(
   chunks: readonly Buffer[],
   options: { readonly limits?: Partial<typeof limits>; readonly type?: string } = {},
 ): Promise<ReadPart[]> {

@@ -114,7 +114,7 @@ export interface Change {
 }
 
 /** Sends what the example of the reference says, but for the change. */
-export function ask(server: TestServer, entry: Entry, change: Change = {}): Promise<Response> {
+export function askEntry(server: TestServer, entry: Entry, change: Change = {}): Promise<Response> {
   const { method, operation } = entry;
   const path = entry.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(change.params?.[name] ?? ''),

@@ -69,7 +69,7 @@ export async function nextOf(reader: Awaited<ReturnType<typeof askEvents>>) {
   }
 }
 
-export async function post(server: TestServer, title = 'a'): Promise<string> {
+export async function addPost(server: TestServer, title = 'a'): Promise<string> {
   const response = await server.send('POST', '/posts', { title, content: 'b' });
   return response.headers.get('location')?.replace('/posts/', '') ?? '';
 }
