@@ -2,12 +2,14 @@
  * Transactions on the one connection of the driver.
  *
  * 1. `write(work)` waits. What waits is committed in batches, together: SQLite waits for the disk
- *    once a batch. A batch begins after the iteration of the event loop in which its first write
- *    came, takes writes for the time of a turn, and commits; the rest is the next batch. A write is
+ *    once a batch. Each write asks the scheduler for a turn, after the iteration of the event loop
+ *    in which it came. A turn takes the oldest writes for the time of a turn, and commits. So a
+ *    write is committed in its own turn at the latest, however many wait before it. It is
  *    acknowledged after its commit.
  * 2. If `work` throws before its first statement, only this write is rejected. If a statement or
  *    the commit fails, the batch is rolled back and all its writes are rejected.
- * 3. Batches and exclusive work, which writes on another connection, run one after the other.
+ * 3. Exclusive work, which writes on another connection, begins when the writes are committed that
+ *    came before it. Those that come while it runs are committed before the next exclusive work.
  * 4. If another process holds the write lock, the batch tries again every 20 ms, in between the
  *    event loop is free. After 2 s all that waits is rejected.
  * 5. Reads of one iteration share a transaction, because locking the file takes longer than reading
@@ -71,8 +73,11 @@ export class Transactions {
   readonly #beginImmediate: Statement;
   readonly #commit: Statement;
   readonly #dataVersion: Statement;
-  readonly #serially = createSerial().run;
+  /** Of exclusive work, and of batches that wait for the lock of another process. */
+  readonly #serial = createSerial();
   readonly #waiting: Waiting[] = [];
+  /** Writes that have not asked for their turns. */
+  #turnless = 0;
   #state: 'idle' | 'reading' | 'writing' = 'idle';
   /** Calls the function at the end of an iteration or, with other processes, of a call. */
   #atEnd: (end: () => void) => unknown = setImmediate;
@@ -100,8 +105,7 @@ export class Transactions {
   /** Runs `work` in a transaction and resolves with its value after the commit. */
   write<T>(work: () => T): Promise<T> {
     if (this.#waiting.length >= waitingMax) return Promise.reject(busy());
-    // `setImmediate` runs after the phase of the event loop in which requests are read.
-    if (this.#waiting.length === 0) setImmediate(() => void this.#serially(this.#flush));
+    this.#askForTurns(1);
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ run: () => attempt(work, resolve, reject), reject });
     });
@@ -112,12 +116,14 @@ export class Transactions {
    * wrote.
    */
   writeElsewhere<T>(work: () => Promise<T>): Promise<T> {
-    return this.#serially(async () => {
+    return this.#serial.run(async () => {
+      await this.#commitWaiting();
       try {
         return await work();
       } finally {
         this.#endReading();
         if (this.#isForeignCommit()) this.#deps.changes.countEverything();
+        this.#askForTurns(this.#waiting.length);
       }
     });
   }
@@ -133,7 +139,7 @@ export class Transactions {
   /** Commits what waits. It is rejected if another process holds the write lock. */
   async close(): Promise<void> {
     this.#lockedMillisecondsMax = 0;
-    do await this.#serially(this.#flush);
+    do await this.#serial.run(this.#commitWaiting);
     while (this.#waiting.length > 0);
   }
 
@@ -151,11 +157,33 @@ export class Transactions {
     return this.#version !== last;
   }
 
-  /** Commits one batch, and has the next one follow. */
-  readonly #flush = async (): Promise<void> => {
+  /** Asks for them after the phase of the event loop in which requests are read. */
+  #askForTurns(turns: number): void {
+    if (this.#turnless === 0 && turns > 0) {
+      setImmediate(() => {
+        const asked = this.#turnless;
+        this.#turnless = 0;
+        for (let turn = 0; turn < asked; turn += 1) void this.#deps.run(this.#useTurn);
+      });
+    }
+    this.#turnless += turns;
+  }
+
+  /** Commits a batch of what still waits, unless exclusive work or a lock is waited for. */
+  readonly #useTurn = (): void => {
+    if (!this.#serial.isIdle || this.#commitBatch(performance.now())) return;
+    void this.#serial.run(this.#commitWaiting);
+  };
+
+  /** Commits what waits now. */
+  readonly #commitWaiting = async (): Promise<void> => {
+    const last = this.#waiting.at(-1);
     const since = performance.now();
-    while (!(await this.#deps.run(() => this.#commitBatch(since)))) await pause(retryMilliseconds);
-    if (this.#waiting.length > 0) void this.#serially(this.#flush);
+    while (last !== undefined && this.#waiting.includes(last)) {
+      const isDone = await this.#deps.run(() => this.#commitBatch(since));
+      if (!isDone) await pause(retryMilliseconds);
+    }
+    this.#askForTurns(this.#waiting.length);
   };
 
   /** Returns false if another process holds the write lock, and writes may still wait for it. */
