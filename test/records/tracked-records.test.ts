@@ -81,7 +81,7 @@ const writes: readonly (readonly [string, (store: Store) => unknown])[] = [
   ['comments of q, comment d of q', ({ comments }) => comments.remove(d)],
   [
     'comments of q',
-    async ({ comments }) => Promise.all(times(501).map(async () => comments.add(q, 'f'))),
+    async ({ comments }) => Promise.all(times(1_501).map(async () => comments.add(q, 'f'))),
   ],
   [
     '',

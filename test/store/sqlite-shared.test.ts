@@ -94,7 +94,7 @@ it('what this process removes in steps is not taken for another process', only, 
   const store = await openOn(t, toSqliteUrl(path));
   const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
   const other = await store.posts.create({ title: 'b', content: 'x', authorId: null });
-  await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
+  await Promise.all(times(1_501).map(async () => store.comments.add(id, 'c')));
   assert.equal(await store.posts.remove(id), true);
   store.changes();
   await nextIteration();
@@ -109,7 +109,7 @@ it('after a removal that removed nothing another process is still noticed', only
   const path = await newSqliteFile(t);
   const store = await openOn(t, toSqliteUrl(path));
   const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
-  await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
+  await Promise.all(times(1_501).map(async () => store.comments.add(id, 'c')));
   const expected = { title: 'other', content: 'x', status: 'DRAFT' } as const;
   assert.equal(await store.posts.remove(id, { expected }), false);
   await openOn(t, toSqliteUrl(path));

@@ -177,9 +177,10 @@ export class Transactions {
 
   /** Commits what waits now. */
   readonly #commitWaiting = async (): Promise<void> => {
-    const last = this.#waiting.at(-1);
     const since = performance.now();
-    while (last !== undefined && this.#waiting.includes(last)) {
+    const last = this.#waiting.at(-1);
+    const isLeft = (): boolean => last !== undefined && this.#waiting.includes(last);
+    while (isLeft()) {
       const isDone = await this.#deps.run(() => this.#commitBatch(since));
       if (!isDone) await pause(retryMilliseconds);
     }
