@@ -157,7 +157,9 @@ describe('a resumption', () => {
     find.mock.mockImplementationOnce(() => {
       throw new AppError('unavailable', 'away');
     }, 2);
-    await member.run();
+    const running = member.run();
+    await until('all are sent', () => sent.length >= 3);
+    await running;
     assert.deepEqual(sent, ['a', 'b', 'c']);
   });
 
