@@ -129,14 +129,17 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
       return Number.parseInt(text.split(name)[1] ?? '', 10);
     };
     const before = await countReads();
+    const began = performance.now();
     const heard = await Promise.all(
       times(200).map(async (at) => {
         const next = await overEvents(t, server.port, after(ids[at % 10]));
         return read(next, 159 - (at % 10));
       }),
     );
-    // Each has looked for a comment and read two pages: 600 statements, if each were one.
-    const reads = (await countReads()) - before;
+    // Each has looked for a comment and read two pages: 600 statements, if each were one. Beside
+    // them, the feed polls once a second, and /metrics asks whether the database is there.
+    const seconds = Math.ceil((performance.now() - began) / 1_000);
+    const reads = (await countReads()) - before - seconds - 2;
     assert.ok(reads < 400, `${reads} statements`);
     for (const [at, words] of heard.entries()) assert.deepEqual(words, heard[0]?.slice(at % 10));
   });
