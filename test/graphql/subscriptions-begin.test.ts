@@ -1,7 +1,10 @@
-/** When a client can tell that its subscription runs, on a node that has had none before. */
+/** When a client can tell that its subscription runs, and with which event it begins. */
 
 import assert from 'node:assert/strict';
-import { before, describe, it, type TestContext } from 'node:test';
+import { before, describe, it, test, type TestContext } from 'node:test';
+import type { Engine } from '../../dist/graphql/engine.js';
+import { startEndpoint } from '../support/graphql-endpoint.ts';
+import { gate } from '../support/http-kit.ts';
 import { type PostgresServer, skipPostgres as skip } from '../support/postgres.ts';
 import { openSession } from '../support/session.ts';
 import { sharePostgres } from '../support/shared-postgres.ts';
@@ -86,4 +89,29 @@ describe('a subscription on a node that rests', { skip }, () => {
       assert.deepEqual(await next(), { data: { commentAdded: { content: 'after the sign' } } });
     });
   }
+});
+
+test('who joins while the post of an event is looked up gets the events from then on', async (t) => {
+  const wrap = (engine: Engine): Engine => ({
+    ...engine,
+    readerOf: () => ({ id: undefined, isAdmin: true }),
+  });
+  const endpoint = await startEndpoint(t, { wrap });
+  const first = await overWebSocket(t, endpoint.port);
+  const [asked, answered] = [gate(), gate()];
+  const { posts } = endpoint.store;
+  const find = posts.find.bind(posts);
+  t.mock.method(posts, 'find', async (id: string) => {
+    asked.open();
+    await answered.opened;
+    return find(id);
+  });
+  endpoint.comment('one');
+  await asked.opened;
+  const late = await overWebSocket(t, endpoint.port);
+  answered.open();
+  const data = (content: string): object => ({ data: { commentAdded: { content } } });
+  assert.deepEqual(await first(), data('one'));
+  endpoint.comment('two');
+  assert.deepEqual([await first(), await late()], [data('two'), data('two')]);
 });

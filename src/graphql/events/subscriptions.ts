@@ -251,8 +251,8 @@ class Group {
     const isSameIteration = scheduler.turns === this.#turn;
     const event = new SharedEvent(json, pool, { id: comment.id, position, isSameIteration });
     this.#turn = scheduler.turns;
-    const post = engine.readerOf() && (await this.#findPost(comment));
     const subscribers = Array.from(this.subscribers);
+    const post = engine.readerOf() && (await this.#findPost(comment));
     for (let at = 0; at < subscribers.length; at += subscribersAtOnce) {
       await scheduler.run(() => {
         for (const [subscriber, reader] of subscribers.slice(at, at + subscribersAtOnce)) {
