@@ -7,7 +7,7 @@
  * 2. A token belongs to the password of its account: `credential` is an HMAC of the password hash.
  *    The key of the HMAC is derived from the key that signs the token, so that a credential reveals
  *    nothing of the hash, and two services with one account have different credentials.
- * 3. Whoever verifies a token finds the account, and asks whether the token still belongs to it.
+ * 3. The verifier of a token finds the account, and asks whether the token still belongs to it.
  *
  * For example, with a lifetime of 60 and a session of 150 seconds, of a login at 1000:
  *

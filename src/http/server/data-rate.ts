@@ -1,8 +1,8 @@
 /**
  * The minimum data rate (R39). A client that owes its body, or is owed output, and moves too
  * few bytes for some seconds loses its connection; one that moves enough keeps it, however long it
- * takes. Enough is in proportion to the memory that the connection holds itself, so that whoever
- * wants to keep the memory of the server must send, or take, a sixtieth of it each second.
+ * takes. Enough is in proportion to the memory that the connection holds itself, so that a client
+ * that wants to keep memory of the server must send, or take, a sixtieth of it each second.
  *
  * Example: an upload of 120 KB that is kept in memory must come with 2 KB/s at its end. A
  * piece buys the time for itself, so that a client may pause after it, for up to 30 seconds.
