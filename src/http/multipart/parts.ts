@@ -162,7 +162,8 @@ export class Parts {
   #pass(bytes: Buffer): void {
     this.#busboy.write(bytes);
     // Taken at once, so that busboy never waits, and a chunk with only content is not copied.
-    const chunk = this.#stream?.read() as Buffer | null | undefined;
+    // Without the length, `read` returns the first piece alone from Node 26.
+    const chunk = this.#stream?.read(this.#stream.readableLength) as Buffer | null | undefined;
     if (!chunk) return;
     this.#reservation.set(this.#reservation.bytes + chunk.length);
     if (this.#batch.length === 0) this.#batchSince = performance.now();

@@ -162,7 +162,8 @@ export class RequestBody {
       this.#listen();
       return;
     }
-    const bytes = incoming.read() as Buffer | null;
+    // Without the length, `read` returns the first piece alone from Node 26.
+    const bytes = incoming.read(incoming.readableLength) as Buffer | null;
     if (bytes !== null) this.#add(bytes);
     this.state = 'whole';
   }

@@ -89,14 +89,15 @@ export class HttpServer {
     server.on('request', respond('none'));
     server.on('checkContinue', respond('continue'));
     server.on('checkExpectation', respond('other'));
-    // Always a TCP socket: Node's types of the next three events are wider for other servers.
+    // From Node 26 the stream of an upgrade with a body is not the socket itself.
     server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
-      const connection = connections.get(socket as Socket);
+      const connection = connections.get(incoming.socket);
       connection?.afterResponses(() => {
         connection.isUpgraded = true;
         upgrade(incoming, socket, { head, memory: connection.memory });
       });
     });
+    // Always a TCP socket: Node's types of the next two events are wider for other servers.
     server.on('connect', (_incoming, socket) => {
       const error = new AppError('method_not_allowed', 'CONNECT is not served.', {
         headers: ['Allow', 'GET'],
