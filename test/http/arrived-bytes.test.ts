@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ArrivedBytes } from '../../dist/http/server/body.js';
+import { ArrivedBytes } from '../../dist/http/server/arrived-bytes.js';
 import { releaseBuffers } from '../../dist/owned-buffers.js';
 
 test('what was taken can be released: the next bytes, and a body that is left, do not need it', () => {

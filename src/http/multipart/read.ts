@@ -4,7 +4,8 @@ import { poolIsFull, type Reservation, uncountedBytesMax } from '../../memory-po
 import type { OwnedBuffers } from '../../owned-buffers.ts';
 import type { HttpRequest } from '../message.ts';
 import { type OwnOrigins, refuseForeign } from '../origins.ts';
-import { ArrivedBytes, memoryOf } from '../server/body.ts';
+import { ArrivedBytes } from '../server/arrived-bytes.ts';
+import { memoryOf } from '../server/body.ts';
 import { findBoundary, type PartHead, tooLarge } from './headers.ts';
 import { Parts } from './parts.ts';
 

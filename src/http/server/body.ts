@@ -35,6 +35,7 @@ import {
   type Reservation,
   uncountedBytesMax,
 } from '../../memory-pool.ts';
+import { ArrivedBytes } from './arrived-bytes.ts';
 import type { Message } from './incoming.ts';
 
 /** The client left before its request was complete, or does not read: no response is possible. */
@@ -67,42 +68,6 @@ const restBytesMax = 65_536;
 const smallPiecesMax = 500;
 /** A piece below this size is small. */
 const smallPieceBytes = 64;
-
-const noBytes: Buffer = Buffer.alloc(0);
-
-/** Bytes that are copied together as they arrive. */
-export class ArrivedBytes {
-  #space = noBytes;
-  length = 0;
-
-  /** The memory that the bytes take. */
-  get capacity(): number {
-    return this.#space.length;
-  }
-
-  append(piece: Buffer): void {
-    const { length } = this;
-    this.length += piece.length;
-    // Most bodies are a single piece, which is not copied.
-    if (length === 0) this.#space = piece;
-    else {
-      // Doubled, so that each byte is copied about twice.
-      const isFull = this.length > this.#space.length;
-      const space = isFull ? Buffer.allocUnsafeSlow(2 * this.length) : this.#space;
-      if (isFull) this.#space.copy(space, 0, 0, length);
-      piece.copy(space, length);
-      this.#space = space;
-    }
-  }
-
-  /** Returns the bytes, and keeps no view of them: who gets them may release their memory. */
-  take(): Buffer {
-    const bytes = this.#space.subarray(0, this.length);
-    this.#space = noBytes;
-    this.length = 0;
-    return bytes;
-  }
-}
 
 export class RequestBody {
   /** Memory beyond what counts as part of a connection. Released with the response. */
