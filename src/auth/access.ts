@@ -85,9 +85,9 @@ export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessD
         const token = tokens.renew(session.claims, session.account);
         return token ?? refuse('session', 'The session has ended: log in again.');
       }),
-    /** False if the account was removed, or has another password, since it was found. */
-    isCurrent: ({ username, passwordHash }: Account): MaybePromise<boolean> =>
-      andThen(accounts.find(username), (found) => found?.passwordHash === passwordHash),
+    /** The account as it is now; undefined if it was removed or has another password since. */
+    currentOf: ({ username, passwordHash: hash }: Account): MaybePromise<Account | undefined> =>
+      andThen(accounts.find(username), (now) => (now?.passwordHash === hash ? now : undefined)),
     writesNeedToken,
     readsNeedToken,
     /** For routes that change data: lets only requests that may do so reach the handler. */

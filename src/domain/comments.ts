@@ -82,6 +82,8 @@ export type Topic<T> = ReturnType<typeof createTopic<T>>;
 export interface Subscribed<T> extends AsyncIterableIterator<T> {
   /** How many values had been published with the last value that `next()` has returned. */
   readonly position: number;
+  /** The next values, `count` at most, as far as they have been published. */
+  ahead(count: number): readonly T[];
 }
 
 /**
@@ -164,6 +166,7 @@ function createQueue<T>(
     get position() {
       return position;
     },
+    ahead: (count) => values.slice(0, count).filter(isWanted),
     push(value, at) {
       const { length } = values;
       // A value that is not wanted is queued too behind one that is: so all queues hold the same,
@@ -189,9 +192,7 @@ function createQueue<T>(
           if (isWanted(value)) return { value, done: false };
         }
         if (!isOpen) break;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
+        await new Promise<void>((resolve) => void (wake = resolve));
       }
       const reason = failure;
       failure = undefined;

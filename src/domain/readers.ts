@@ -61,7 +61,10 @@ export function checkOwner(reader: Reader | undefined, authorId: string | null):
 }
 
 /** Whether the post, and its comments, exist for the reader. */
-export function mayRead(reader: Reader | undefined, post: Post | undefined): boolean {
+export function mayRead(
+  reader: Reader | undefined,
+  post: Pick<Post, 'status' | 'authorId'> | undefined,
+): boolean {
   if (reader === undefined) return true;
   return post !== undefined && (post.status === 'PUBLISHED' || isOwner(reader, post.authorId));
 }

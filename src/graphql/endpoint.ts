@@ -47,7 +47,7 @@ import { createWebSocketEndpoint } from './ws/upgrade.ts';
 
 export interface EndpointDeps extends EngineDeps, Omit<HttpDeps, 'engine' | 'streams'> {
   readonly observer: Observer;
-  readonly isCurrent: Access['isCurrent'];
+  readonly currentOf: Access['currentOf'];
 }
 
 export type GraphqlEndpoint = ReturnType<typeof createEndpoint>;

@@ -68,7 +68,7 @@ export interface Executed {
 /** An active subscription. */
 export interface Subscription {
   /** `return()` ends the source at once; `next()` rejects with the error of the source. */
-  readonly events: AsyncIterator<Comment> & Pick<Subscribed<Comment>, 'position'>;
+  readonly events: AsyncIterator<Comment> & Pick<Subscribed<Comment>, 'position' | 'ahead'>;
   /** Executes one event, within limits of its own, and returns its JSON. Never rejects. */
   readonly toJson: (event: Comment) => Promise<string>;
 }

@@ -6,6 +6,8 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Reader } from '../../dist/domain/readers.js';
 import { AppError } from '../../dist/errors.js';
 import type { Subscription } from '../../dist/graphql/engine.js';
+import { Group } from '../../dist/graphql/events/group.js';
+import { createLooks } from '../../dist/graphql/events/looks.js';
 import { Resumption } from '../../dist/graphql/events/resumption.js';
 import { SharedEvent } from '../../dist/graphql/events/shared-event.js';
 import type { Subscriber } from '../../dist/graphql/events/subscriber.js';
@@ -39,20 +41,9 @@ async function resumption(reader?: Reader) {
     taken: () => taking,
     end: () => sent.push('end'),
   };
-  const toJson: Subscription['toJson'] = ({ content }) => Promise.resolve(content);
-  const subscribers = new Set<Subscriber>();
-  const group = {
-    subscribers,
-    opened: Promise.resolve({ events: undefined as never, toJson }),
-    execute: async (
-      _: unknown,
-      { content }: { content: string },
-      deliver: (json: Buffer) => Promise<void>,
-    ) => {
-      await nextIteration();
-      await deliver(Buffer.from(content));
-    },
-    leave: (member: Subscriber) => void subscribers.delete(member),
+  const toJson: Subscription['toJson'] = async ({ content }) => {
+    await nextIteration();
+    return content;
   };
   const resume = { after: first?.id, postId: undefined };
   const deps = {
@@ -60,28 +51,41 @@ async function resumption(reader?: Reader) {
     commentAdded: topic,
     pool,
     log: (...line: unknown[]) => void logged.push(line),
+    scheduler: createScheduler(),
+    gate: createGate(1),
+    engine: { hasOwners: reader !== undefined },
+    line: (_: number, make: () => Promise<void>) => make(),
+    looks: createLooks(store),
   };
-  const more = { scheduler: createScheduler(), gate: createGate(1) };
-  const member = new Resumption({ subscriber, reader, resume, group }, { ...deps, ...more });
-  subscribers.add(member);
-  const events: SharedEvent[] = [];
+  const group = new Group(deps, 1, () => undefined);
+  // The test delivers the events.
+  const events = { next: () => new Promise(() => undefined) } as never;
+  void group.read(Promise.resolve({ events, toJson }), 'r');
+  const viewer = { reader };
+  const member = new Resumption({ subscriber, viewer, resume, group }, deps);
+  group.subscribers.set(member, viewer);
+  const published: SharedEvent[] = [];
+  const now = { isCurrent: true };
   return {
     store,
     member,
     sent,
     logged,
     held,
-    leave: () => subscribers.delete(member),
+    /** Whether what was known when the events were delivered is still so. */
+    now,
+    leave: () => group.leave(member),
     /** Stores and publishes; the group delivers later. */
     async add(content: string): Promise<void> {
       const added = made(await store.comments.add(postId, content));
       topic.publish(added);
       const facts = { id: added.id, position: topic.position, isSameIteration: false };
-      events.push(new SharedEvent(Buffer.from(content), pool, facts));
+      const isCurrent = (): boolean => now.isCurrent;
+      published.push(new SharedEvent(Buffer.from(content), pool, { ...facts, isCurrent }));
     },
     /** Delivers what was published, to the group. */
     deliver(): void {
-      for (const event of events.splice(0)) member.next(event);
+      for (const event of published.splice(0)) member.next(event);
     },
     /** The client takes nothing until the returned function is called. */
     stall(): () => void {
@@ -120,6 +124,20 @@ describe('a resumption', () => {
     await running;
     deliver();
     assert.deepEqual(sent, ['a', 'b', 'c']);
+  });
+
+  test('drops what was held if those who may read it can be others, and reads it again', async () => {
+    const { member, sent, held, now, add, deliver, stall } = await resumption();
+    await add('a');
+    const take = stall();
+    const running = member.run();
+    await until('the page', () => sent.length === 1);
+    await add('b');
+    deliver();
+    now.isCurrent = false;
+    take();
+    await running;
+    assert.deepEqual([sent, held], [['a', 'b'], []]);
   });
 
   for (const [count, length, isHeld] of [

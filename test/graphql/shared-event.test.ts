@@ -8,7 +8,7 @@ import { MemoryPool } from '../../dist/memory-pool.js';
 
 /** Makes the pieces of an event of so many bytes for a prefix. */
 function event(length: number) {
-  const facts = { id: '1', position: 1, isSameIteration: false };
+  const facts = { id: '1', position: 1, isSameIteration: false, isCurrent: () => true };
   const shared = new SharedEvent(Buffer.alloc(length, 'x'), new MemoryPool(1_000_000), facts);
   const suffix = Buffer.from('}');
   return (prefix: string) => shared.toPieces(prefix, suffix, () => Buffer.from('h'));

@@ -94,6 +94,7 @@ describe('a subscription on a node that rests', { skip }, () => {
 test('who joins while the post of an event is looked up gets the events from then on', async (t) => {
   const wrap = (engine: Engine): Engine => ({
     ...engine,
+    hasOwners: true,
     readerOf: () => ({ id: undefined, isAdmin: true }),
   });
   const endpoint = await startEndpoint(t, { wrap });

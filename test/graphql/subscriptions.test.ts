@@ -46,7 +46,7 @@ function counting(open?: (real: () => Promise<Subscription>) => Promise<Subscrip
         return toJson(value);
       };
       const position = (): number => events.position;
-      const wrapped = { next: () => events.next(), return: close };
+      const wrapped = { next: () => events.next(), return: close, ahead: () => [], position: 0 };
       Object.defineProperty(wrapped, 'position', { get: position });
       return { events: wrapped as Subscription['events'], toJson: make };
     },

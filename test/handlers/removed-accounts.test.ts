@@ -1,13 +1,14 @@
-/** With `members`, the subscriptions of an account end with it, or with its password (R36, R42). */
+/** The subscriptions of an account end with it, or with its password, and follow its roles. */
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runCommandHere } from '../support/command.ts';
 import { logIn } from '../support/login.ts';
+import { openSession } from '../support/session.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { askEvents, completeEvent, nextEvent } from '../support/sse-client.ts';
-import { durableStores } from '../support/stores.ts';
+import { durableStores, onPostgres } from '../support/stores.ts';
 import { connectByHand, type HandClient, subscribe } from '../support/ws-clients.ts';
 
 const query = 'subscription { commentAdded { id } }';
@@ -108,3 +109,35 @@ for (const place of durableStores) {
     });
   });
 }
+
+it(
+  'who is no administrator any more gets no comments of hidden posts',
+  { skip: onPostgres.skip },
+  async (t) => {
+    const url = await onPostgres.newUrl(t);
+    const { nodes, command, passInterval } = await start(t, url);
+    const [server] = nodes as [TestServer];
+    await command('add ann --email ann@example.org --role ADMIN', passwords.old);
+    const ann = await connect(server, await logIn(server, 'ann', passwords.old));
+    const Authorization = `Bearer ${await logIn(server)}`;
+    const send = async (method: string, path: string, value: object): Promise<string> => {
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+      const headers = { Authorization, 'Content-Type': type };
+      const response = await server.fetch(path, { method, headers, body: JSON.stringify(value) });
+      return response.headers.get('location') ?? '';
+    };
+    const draft = await send('POST', '/posts', { title: 'a', content: 'b' });
+    const other = await send('POST', '/posts', { title: 'a', content: 'b' });
+    await send('PATCH', other, { status: 'PUBLISHED' });
+    const idOf = async (): Promise<string> => JSON.stringify((await ann.next()).payload);
+    const first = await send('POST', `${draft}/comments`, { content: 'one' });
+    assert.match(await idOf(), new RegExp(first.split('/').at(-1) ?? '-'));
+    const session = openSession(t, url);
+    await session`UPDATE inkwell.accounts SET roles = '["USER"]' WHERE username = 'ann'`;
+    await passInterval();
+    await send('POST', `${draft}/comments`, { content: 'two' });
+    const last = await send('POST', `${other}/comments`, { content: 'three' });
+    await ann.next(); // the second subscription to the first comment
+    assert.match(await idOf(), new RegExp(last.split('/').at(-1) ?? '-'));
+  },
+);

@@ -36,8 +36,8 @@ export interface EndpointOptions {
   readonly distinctMax?: number;
   /** What a subscription waits for before its response begins. */
   readonly ready?: () => Promise<unknown> | undefined;
-  /** Whether an account is still what it was. */
-  readonly isCurrent?: Access['isCurrent'];
+  /** An account as it is now. */
+  readonly currentOf?: Access['currentOf'];
 }
 
 /** One endpoint for all tests of a `describe`. */
@@ -63,7 +63,7 @@ export async function startEndpoint(
     now = (): number => performance.now(),
     distinctMax = 1_000,
     ready,
-    isCurrent = () => true,
+    currentOf = (account) => account,
   }: EndpointOptions = {},
 ) {
   const logged: string[] = [];
@@ -79,7 +79,7 @@ export async function startEndpoint(
     responseFromCache: () => undefined,
     subscriberDropped: (reason: string) => void dropped.push(reason),
   };
-  const facts = { log, pool, distinctMax, ready, metrics, isCurrent };
+  const facts = { log, pool, distinctMax, ready, metrics, currentOf };
   const subscriptions = createSubscriptions({
     engine,
     ...facts,

@@ -7,12 +7,13 @@
  * 2. It reads a page of the comments after its place. Before that the store calls `onCut`: what the
  *    topic has published until then is what this and earlier pages can hold. Events behind the cut
  *    are held from now on, up to `heldBytesMax`.
- * 3. It executes the comments of the page for itself, and sends them until `sentBytesMax` are on
- *    their way. Its place is now the last of these; what is left of the page is dropped. It waits
- *    until the client has taken them: the client sets the pace.
- * 4. Was the page the last one, sent whole, and was there room for all held events? They are sent,
- *    and it is live: from now on it passes the group's events on. Otherwise the held events are
- *    dropped, because a later page has them, and it goes on at 2.
+ * 3. The comments of the page are sent to it alone, by the rules of an event (`group.ts`), until
+ *    `sentBytesMax` are on their way. Its place is now the last of these; what is left of the page
+ *    is dropped. It waits until the client has taken them: the client sets the pace.
+ * 4. Was the page the last one, sent whole, was there room for all held events, and may those who
+ *    could read them still do so? They are sent, and it is live: from now on it passes the group's
+ *    events on. Otherwise the held events are dropped, because a later page has them, and it goes
+ *    on at 2.
  * 5. The group may deliver late what was published before the cut: an event is known by its
  *    position in the topic, and left out up to the cut, also when the subscriber is live.
  * 6. A few read at the same time (`gate`). The others hold a place, and what the client has not
@@ -31,51 +32,40 @@
 
 import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
 import type { Topic } from '../../domain/comments.ts';
-import { mayRead, type Reader } from '../../domain/readers.ts';
+import { mayRead } from '../../domain/readers.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
 import { type ConnectionMemory, type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Scheduler } from '../../scheduler.ts';
 import type { Place } from '../../store/comments-after.ts';
 import type { Comment } from '../../store/model.ts';
 import type { Store } from '../../store/store.ts';
-import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import type { Resume } from '../documents/resuming.ts';
 import type { Subscription } from '../engine.ts';
 import { isOutage, toErrors } from '../errors.ts';
 import type { Gate } from '../permits.ts';
-import { SharedEvent } from './shared-event.ts';
+import { type Group, retryMilliseconds, type Sending, type Viewer } from './group.ts';
+import type { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 
-interface ResumptionDeps {
+export interface ResumptionDeps {
   readonly store: Pick<Store, 'comments' | 'posts'>;
   readonly commentAdded: Pick<Topic<Comment>, 'position'>;
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly scheduler: Scheduler;
   readonly gate: Gate;
   readonly log: Log;
-  readonly metrics?: GraphqlMetrics | undefined;
 }
 
-interface Resumed {
+export interface Resumed {
   readonly subscriber: Subscriber;
-  /** Who asks: comments that do not exist for this reader are left out (R44). */
-  readonly reader: Reader | undefined;
+  /** Comments that do not exist for its reader are left out (R44). */
+  readonly viewer: Viewer;
   readonly resume: Resume;
-  readonly group: ResumedGroup;
-}
-
-/** What a resumption uses of the group that it joins. */
-interface ResumedGroup {
-  readonly subscribers: { has(subscriber: Subscriber): boolean };
-  readonly opened: Promise<Subscription> | undefined;
-  execute(
-    toJson: Subscription['toJson'],
-    comment: Comment,
-    deliver: (json: Buffer) => Promise<void>,
-  ): Promise<void>;
-  leave(subscriber: Subscriber): void;
+  /** The group that it joins. */
+  readonly group: Pick<Group, 'opened' | 'send' | 'leave'> & {
+    readonly subscribers: Pick<Group['subscribers'], 'has'>;
+  };
 }
 
 /** Comments of a page at most. */
@@ -86,13 +76,12 @@ const sentBytesMax = 32_768;
 const heldBytesMax = uncountedBytesMax;
 /** Memory of a held event without its JSON, in bytes. */
 const eventBytes = 256;
-export const retryMilliseconds = 1_000;
 
 export class Resumption implements Subscriber {
   readonly #subscriber: Subscriber;
-  readonly #reader: Reader | undefined;
+  readonly #viewer: Viewer;
   readonly #resume: Resume;
-  readonly #group: ResumedGroup;
+  readonly #group: Resumed['group'];
   readonly #deps: ResumptionDeps;
   /** What is behind it was not sent; undefined until it was found. */
   #place: Place | undefined;
@@ -105,9 +94,9 @@ export class Resumption implements Subscriber {
   #limit = pageLimit;
   #isLive = false;
 
-  constructor({ subscriber, reader, resume, group }: Resumed, deps: ResumptionDeps) {
+  constructor({ subscriber, viewer, resume, group }: Resumed, deps: ResumptionDeps) {
     this.#subscriber = subscriber;
-    this.#reader = reader;
+    this.#viewer = viewer;
     this.#resume = resume;
     this.#group = group;
     this.#deps = deps;
@@ -157,20 +146,17 @@ export class Resumption implements Subscriber {
   }
 
   async #findPlace(): Promise<Place> {
-    const { comments } = this.#deps.store;
+    const { comments, posts } = this.#deps.store;
     const after = this.#resume.after ?? '';
-    const isThere = after !== '' && (await this.#exists(() => comments.find(after)));
+    const { reader } = this.#viewer;
+    let isThere = after !== '';
+    if (isThere && reader !== undefined) {
+      const comment = await comments.find(after);
+      isThere = mayRead(reader, comment && (await posts.find(comment.postId)));
+    }
     const place = isThere ? await comments.placeOf(after) : undefined;
     if (place === undefined) throw new AppError('not_found', 'There is no comment with this id.');
     return place;
-  }
-
-  /** Whether a comment exists for the reader. */
-  async #exists(find: () => MaybePromise<Comment | undefined>): Promise<boolean> {
-    if (this.#reader === undefined) return true;
-    const comment = await find();
-    const post = comment && (await this.#deps.store.posts.find(comment.postId));
-    return mayRead(this.#reader, post);
   }
 
   /** Reads and sends a page, or what the client may have queued of it. */
@@ -180,7 +166,7 @@ export class Resumption implements Subscriber {
     await this.taken();
     const held = this.#held;
     // Nothing can come between these events and those that are passed on.
-    if (held !== undefined) {
+    if (held?.every(({ isCurrent }) => isCurrent()) === true) {
       this.#isLive = true;
       this.#held = undefined;
       for (const event of held) this.#subscriber.next(event);
@@ -188,8 +174,8 @@ export class Resumption implements Subscriber {
   }
 
   /** Returns true if it was the last page, and was sent whole. */
-  async #sendPage(from: Place, { toJson }: Subscription): Promise<boolean> {
-    const { store, commentAdded, pool, metrics, scheduler } = this.#deps;
+  async #sendPage(from: Place, source: Subscription): Promise<boolean> {
+    const { store, commentAdded, pool, scheduler } = this.#deps;
     // After an iteration, every comment that was committed before has been published too.
     await nextIteration();
     const onCut = (): void => {
@@ -205,13 +191,9 @@ export class Resumption implements Subscriber {
     try {
       for (const { comment, place } of found) {
         if (sent >= sentBytesMax || !this.#group.subscribers.has(this)) break;
-        await this.#group.execute(toJson, comment, async (json) => {
-          if (!(await this.#exists(() => comment))) return;
-          const facts = { id: comment.id, position: 0, isSameIteration: true };
-          const isSent = this.#subscriber.next(new SharedEvent(json, pool, facts));
-          if (!isSent) metrics?.subscriberDropped('slow_consumer');
-          sent += json.length;
-        });
+        const ahead = () => found.slice(count + 1).map((behind) => behind.comment);
+        const waiting: Sending['waiting'] = [[this.#subscriber, this.#viewer]];
+        sent += await this.#group.send({ source, comment, position: 0, ahead, waiting });
         // At once: if the store fails before the next one, this one is not sent again.
         this.#place = place;
         count += 1;

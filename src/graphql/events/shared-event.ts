@@ -15,12 +15,15 @@ export interface EventFacts {
   readonly position: number;
   /** True if the group had another event in the same iteration of the event loop. */
   readonly isSameIteration: boolean;
+  /** False once the subscribers that may read it can be others (`looks.ts`). */
+  readonly isCurrent: () => boolean;
 }
 
 export class SharedEvent implements EventFacts {
   readonly id: string;
   readonly position: number;
   readonly isSameIteration: boolean;
+  readonly isCurrent: () => boolean;
   /** The execution result as JSON in UTF-8. */
   readonly json: Buffer;
   /** The bytes to send, by prefix. */
@@ -35,6 +38,7 @@ export class SharedEvent implements EventFacts {
     this.id = facts.id;
     this.position = facts.position;
     this.isSameIteration = facts.isSameIteration;
+    this.isCurrent = facts.isCurrent;
     this.#reservation = pool.open();
   }
 
