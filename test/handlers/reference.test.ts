@@ -31,6 +31,16 @@ describe('the API reference', () => {
     assert.deepEqual(pluck(entries, 'name').toSorted(), names.toSorted());
     const ids = entries.map(({ operation }) => operation.operationId);
     assert.equal(new Set(ids).size, ids.length);
+    for (const { name, operation } of entries) assert.ok(operation.description, name);
+  });
+
+  it('says of each operation that can be refused without a token that it takes one', () => {
+    for (const { name, operation } of entries) {
+      const { content = {} } = operation.responses['401'] ?? {};
+      const isChecked = 'missing_token' in (content['application/problem+json']?.examples ?? {});
+      const takesToken = operation.security?.some((each) => 'bearer' in each) === true;
+      assert.equal(takesToken, isChecked, name);
+    }
   });
 
   it('is of this version', async () => {
@@ -235,8 +245,8 @@ describe('what the API reference says', () => {
         const isDescribed = code in (content['application/problem+json']?.examples ?? {});
         // What does not stop it removes what is to be removed at last. The parameter tells of keys.
         if ((entry.method === 'DELETE' || code.includes('idempotency')) && !isDescribed) continue;
-        // Some reads need a token in one mode alone.
-        const isRead = isDescribed && entry.method === 'GET';
+        // Reads need a token in one mode alone.
+        const isRead = entry.method === 'GET';
         const on = others.get(isRead ? `read: ${code}` : code) ?? others.get(code) ?? server;
         let response = await send(fault(entry), on);
         if (code === 'too_many_requests') response = await send(fault(entry), on);

@@ -31,6 +31,8 @@ interface Body {
 
 export interface Operation {
   readonly operationId: string;
+  readonly description?: string;
+  readonly security?: readonly object[];
   readonly tags: readonly string[];
   readonly parameters?: readonly { readonly name: string; readonly example?: unknown }[];
   readonly requestBody?: {
