@@ -83,6 +83,33 @@ describe('a write under a key on PostgreSQL', { skip }, () => {
     assert.equal((await allOf(store.comments.ofPost(id))).length, 30);
   });
 
+  test('does not read all keys, if there were few when its statements were planned', async (t) => {
+    const url = await database.createDatabase();
+    const store = await openOn(t, url, { connectionsMax: 1 });
+    const fill = (from: number, to: number): Promise<unknown> =>
+      database.query(
+        url,
+        `INSERT INTO inkwell.requests (key, print, result)
+        SELECT n::text, '', gen_random_uuid()::text FROM generate_series(${from}, ${to}) AS n`,
+      );
+    const write = (): Promise<unknown> =>
+      Promise.all(times(100).map(async () => store.posts.create(text('a'), newOnce())));
+    await fill(1, 1_000);
+    await write();
+    await fill(1_001, 20_000);
+    await write();
+    await store.close();
+    // A connection adds to the statistics when it ends.
+    const others = `SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+    await until('the end', async () => (await database.query(url, others)).length === 0);
+    const [read] = await database.query(
+      url,
+      `SELECT seq_tup_read::int AS rows FROM pg_stat_user_tables WHERE relname = 'requests'`,
+    );
+    assert.ok(Number(read?.['rows']) < 10_000, `${String(read?.['rows'])} rows were read`);
+  });
+
   const writes: Readonly<Record<string, (store: Store, id: string, once: Once) => unknown>> = {
     'posts.create': ({ posts }, _, once) => posts.create(text('b'), once),
     'comments.add': ({ comments }, id, once) => comments.add(id, 'b', once),

@@ -3,8 +3,8 @@
 import type { CommentFeed } from './feed.ts';
 import type { Comment } from '../model.ts';
 import { createLoader } from './batch.ts';
-import { isFirst, noteNewKeys, toKeyedRow, toKeyedValues } from './requests.ts';
-import { toInserts } from './inserts.ts';
+import { ifNew, type Insertion, isFirst, noteKeys, toKeyValues } from './requests.ts';
+import { toInserts, type ToInsert, toJson } from './inserts.ts';
 import type { PostgresContext } from './statements.ts';
 import { sql, type Statement } from './connection.ts';
 import { toComments } from '../shared.ts';
@@ -16,10 +16,10 @@ import type { Comments } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
   const { pool, versions, requests, createId, now } = context;
-  const load = (toStatement: (rows: readonly NewRow[]) => Statement) =>
+  const load = (toStatement: ToInsert) =>
     createLoader(
-      toInserts(async (rows, askedAt) => {
-        const write = pool.write(toStatement(rows), askedAt);
+      toInserts(async (insertions, askedAt, isAgain) => {
+        const write = pool.write(toStatement(insertions, isAgain), askedAt);
         const added = await versions.track(write, 'comments');
         const stored = new Map(
           added.map(({ id, seq, timeline }) => {
@@ -27,10 +27,10 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
           }),
         );
         // Undefined if there is no such post.
-        return rows.map(({ id }) => stored.get(id));
+        return insertions.map(({ row }) => stored.get(row['id']));
       }),
     );
-  const insert = load((rows) => (rows.length === 1 ? toInsert(rows[0]) : toInsertAll(rows)));
+  const insert = load((all) => (all.length === 1 ? toInsert(all[0]?.row) : toInsertAll(all)));
   const insertKeyed = load(toInsertKeyed);
   const findPlace = createFindPlace(pool);
   const readAfter = createReadAfter(context.sql);
@@ -59,7 +59,7 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
       const comment: Comment = { id: createId(), content, createdAt: now(), postId };
       const row = toRow(comment);
       const add = async (): Promise<Comment | undefined> => {
-        const numbered = await (once ? insertKeyed(toKeyedRow(row, once)) : insert(row));
+        const numbered = await (once ? insertKeyed : insert)({ row, once });
         if (numbered === undefined) return undefined;
         feed.stored({ ...numbered, comment });
         return comment;
@@ -104,16 +104,6 @@ function toInsert(row: NewRow = {}): Statement {
 }
 
 /** The rows are sorted so that each lock is taken, and each key kept, before the first number. */
-function toInsertAll(rows: readonly NewRow[]): Statement {
-  return { text: toTextOfAll(), values: [JSON.stringify(rows)] };
-}
-
-function toInsertKeyed(rows: readonly NewRow[]): Statement {
-  const ofPosts = `JOIN added ON added.id = given.id JOIN post ON post.id = post_id`;
-  const text = toTextOfAll(`, ${noteNewKeys(ofPosts)}`, ` WHERE added.id ${isFirst}`);
-  return { text, values: toKeyedValues(rows) };
-}
-
 function toTextOfAll(keys = '', condition = ''): string {
   return `WITH added AS MATERIALIZED (
         SELECT * FROM json_populate_recordset(
@@ -126,4 +116,21 @@ function toTextOfAll(keys = '', condition = ''): string {
       SELECT added.id, post.id, content, created_at, (SELECT inkwell.timeline())
       FROM added JOIN post ON post.id = post_id${condition}
       ORDER BY ordinality RETURNING id, post_id, seq, timeline, pg_current_xact_id()::text AS xid`;
+}
+
+const insertAll = toTextOfAll();
+const ofPosts = ` WHERE id::uuid = ANY (ARRAY(
+        SELECT added.id FROM added JOIN post ON post.id = post_id
+      ))`;
+const [insertAllKeyed, insertNew] = [ofPosts, ofPosts + ifNew].map((rest) =>
+  toTextOfAll(`, ${noteKeys(rest)}`, ` WHERE added.id ${isFirst}`),
+) as [string, string];
+
+function toInsertAll(insertions: readonly Insertion[]): Statement {
+  return { text: insertAll, values: [toJson(insertions)] };
+}
+
+function toInsertKeyed(insertions: readonly Insertion[], isAgain: boolean): Statement {
+  const text = isAgain ? insertNew : insertAllKeyed;
+  return { text, values: [toJson(insertions), ...toKeyValues(insertions)] };
 }

@@ -30,8 +30,7 @@ export type Parameter = Value | readonly Value[];
 
 /** The values in a template become parameters: ``sql`SELECT ${1}` ``. */
 export function sql(texts: TemplateStringsArray, ...values: readonly Parameter[]): Statement {
-  const text = texts.reduce((before, next, at) => `${before}$${at}${next}`);
-  return { text, values };
+  return { text: texts.reduce((before, next, at) => `${before}$${at}${next}`), values };
 }
 
 /** A database server, at one address. */
@@ -242,10 +241,11 @@ class Execution implements pg.Submittable {
   }
 }
 
-/** A parameter as the server reads it. */
+/** A parameter as the server reads it. Ids and keys, which are longer than NULL, need no quotes. */
 function toText(value: Parameter): string | null {
   if (typeof value !== 'object') return String(value);
-  const escape = (item: Value): string => `"${String(item).replaceAll(/["\\]/g, '\\$&')}"`;
+  const escape = (item: Value): string =>
+    /^[\w-]{5,}$/.test(String(item)) ? `${item}` : `"${String(item).replaceAll(/["\\]/g, '\\$&')}"`;
   return value && `{${value.map((item) => (item === null ? 'NULL' : escape(item))).join(',')}}`;
 }
 

@@ -5,7 +5,7 @@
  *    wait for one another never wait in a circle.
  * 2. New records are inserted with their keys. A key that is stored already fails the statement;
  *    several records are then inserted by another statement: the keys that are not stored, and
- *    their records. Comments are always inserted by that one, because of their numbers.
+ *    their records. The keys of comments are inserted before the comments get their numbers.
  * 3. Changes: the record is changed, and then the key inserted. A key that is stored already fails
  *    the statement, which undoes the change. Without a change no key is inserted.
  * 4. If an open transaction has inserted the key, the statement waits until that transaction ends.
@@ -30,7 +30,7 @@
  */
 
 import { createFindRequest } from '../sql/ports.ts';
-import type { NewRow, Value } from '../sql/rows.ts';
+import type { NewRow } from '../sql/rows.ts';
 import type { Sql } from '../sql/statements.ts';
 import type { DriverOptions } from '../store.ts';
 import { type Once, type Repeated, requestsMax } from '../once.ts';
@@ -48,17 +48,13 @@ const sweepWrites = 100;
 const sweptMax = 200;
 
 const mayGo = `(NOT ${isKept} OR seq <= (SELECT max(seq) FROM inkwell.requests) - ${requestsMax})`;
-// The oldest key tells whether there is anything to remove.
-const sweep = `WITH ended AS (
-      SELECT seq FROM inkwell.requests WHERE seq = ANY (ARRAY(
-        SELECT seq FROM (
-          SELECT seq, made FROM inkwell.requests
-          WHERE (SELECT ${mayGo} FROM inkwell.requests ORDER BY seq LIMIT 1)
-          ORDER BY seq LIMIT ${sweptMax}
-        ) AS oldest WHERE ${mayGo}
-      )) FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM inkwell.requests WHERE seq = ANY (ARRAY(SELECT seq FROM ended)) RETURNING ${xid}`;
+// The oldest key tells whether there is anything to remove. Between two numbers: a plan for a list
+// of them, made while there are few keys, would read all keys for as long as it is used.
+const oldest = 'FROM inkwell.requests ORDER BY seq LIMIT';
+const last = `SELECT max(seq) FROM (SELECT seq ${oldest} ${sweptMax}) AS some_keys`;
+const sweep = `DELETE FROM inkwell.requests WHERE ${mayGo}
+    AND seq BETWEEN (SELECT seq ${oldest} 1) AND (${last} WHERE (SELECT ${mayGo} ${oldest} 1))
+  RETURNING ${xid}`;
 
 interface Deps {
   readonly pool: Pool;
@@ -130,34 +126,34 @@ export function withKey(
   };
 }
 
-/** The row of a new record with its key, in members that no table has. */
-export function toKeyedRow(row: NewRow, { key, fingerprint }: Once): NewRow {
-  return { ...row, request_key: key, request_print: fingerprint };
+/** A row to be inserted, and what it is stored once by. */
+export interface Insertion {
+  readonly row: NewRow;
+  readonly once?: Once | undefined;
 }
 
-/** The values of a statement for rows with keys; the first is the JSON of all rows. */
-export function toKeyedValues(rows: readonly NewRow[]): Statement['values'] {
-  const all = (name: string): readonly Value[] => rows.map((row) => row[name] ?? null);
-  return [JSON.stringify(rows), all('id'), all('request_key'), all('request_print')];
+/** The values of `noteKeys`. The keys are sorted: statements that wait never wait in a circle. */
+export function toKeyValues(insertions: readonly Insertion[]): Statement['values'] {
+  const noted = insertions.map(({ row, once: { key = '', fingerprint = '' } = {} }) => {
+    return { key, fingerprint, id: String(row['id']) };
+  });
+  noted.sort((one, other) => (one.key < other.key ? -1 : 1));
+  return (['key', 'fingerprint', 'id'] as const).map((name) => noted.map((each) => each[name]));
 }
-
-const insertKeys = `INSERT INTO inkwell.requests (key, print, result)
-  SELECT key, print, given.id
-  FROM unnest($2::uuid[], $3::text[], $4::text[]) AS given (id, key, print)`;
-
-/** Inserts the keys of these rows; fails if one of the keys is stored already. */
-export const noteKeys = `noted AS (${insertKeys} ORDER BY key)`;
 
 /**
- * Inserts those keys of these rows that are not stored yet, as `first`, which has the ids of the
- * records to be stored. All keys are inserted before any record is. `from`: what follows the keys,
- * named `given`, in the FROM clause.
+ * Inserts the keys of new records, one after the other, as `first`, which has the ids of these
+ * records; fails if one of the keys is stored already. `rest`: what follows the FROM clause.
  */
-export function noteNewKeys(from = ''): string {
+export function noteKeys(rest = ''): string {
   return `first AS MATERIALIZED (
-    ${insertKeys} ${from} ORDER BY key ON CONFLICT DO NOTHING RETURNING result
+    INSERT INTO inkwell.requests (key, print, result) SELECT key, print, id
+    FROM unnest($2::text[], $3::text[], $4::text[]) AS given (key, print, id)${rest}
+    RETURNING result
   )`;
 }
 
+/** The end of `rest`, with which keys that are stored already are left out. */
+export const ifNew = ' ON CONFLICT (key) DO NOTHING';
 /** The condition on the id of a record that is to be stored. */
 export const isFirst = '= ANY (ARRAY(SELECT result::uuid FROM first))';
