@@ -33,7 +33,9 @@ export async function runCommand(
   args: readonly string[],
   { env = {}, input = '', onErrors = () => undefined }: CommandOptions = {},
 ): Promise<Ended> {
-  const given = { PATH: process.env['PATH'], ...env };
+  // Node 22 tells on standard error that its SQLite is experimental.
+  const flags = '--disable-warning=ExperimentalWarning';
+  const given = { PATH: process.env['PATH'], NODE_OPTIONS: flags, ...env };
   const child = spawn(process.execPath, [program, ...args], { env: given, timeout });
   // It may end without having read.
   child.stdin.on('error', () => undefined);
