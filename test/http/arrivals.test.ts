@@ -2,24 +2,39 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { syncBuiltinESMExports } from 'node:module';
 import { connect, Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import timers from 'node:timers/promises';
 import { createArrivals } from '../../dist/http/server/arrivals.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import { times } from '../support/lists.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 import { until } from '../support/until.ts';
 
+type Delay = typeof timers.setTimeout;
+
+/** Replaces what the program waits with, until the test ends. The tests wait for themselves. */
+function replaceDelay(t: TestContext, toDelay: (real: Delay) => (milliseconds: number) => unknown) {
+  const real = timers.setTimeout;
+  const replaced = toDelay(real);
+  const { mock } = t.mock.method(timers, 'setTimeout', ((milliseconds = 0, value, options) =>
+    options?.ref === false ? replaced(milliseconds) : real(milliseconds, value, options)) as Delay);
+  // The named imports of the program follow.
+  syncBuiltinESMExports();
+  t.after(() => {
+    mock.restore();
+    syncBuiltinESMExports();
+  });
+}
+
 /** Arrivals by a clock that their waits move on; and when each connection was read by it. */
 function startArrivals(t: TestContext, trusted: readonly string[] = []) {
   let clock = 1_000;
   const readAt: number[] = [];
-  const { setTimeout: later } = globalThis;
-  t.mock.method(globalThis, 'setTimeout', (call: () => void, milliseconds: number) => {
-    return later(() => {
-      clock += milliseconds;
-      call();
-    }, 0);
+  replaceDelay(t, (real) => async (milliseconds) => {
+    await real(0);
+    clock += milliseconds;
   });
   const { accept, slowDown } = createArrivals(trusted, () => clock);
   const come = async (address: string, count = 1): Promise<readonly Socket[]> => {
@@ -116,11 +131,10 @@ test('after a packet of a thousand requests that find no memory connections are 
   t.mock.method(performance, 'now', () => stopped);
   client.send(get('/slow') + get('/hello').repeat(1_000));
   await client.ended();
-  const delays: unknown[] = [];
-  const { setTimeout: later } = globalThis;
-  t.mock.method(globalThis, 'setTimeout', (...[call, milliseconds]: Parameters<typeof later>) => {
-    delays.push(Math.round(Number(milliseconds)));
-    return later(call, milliseconds);
+  const delays: number[] = [];
+  replaceDelay(t, (real) => (milliseconds) => {
+    delays.push(Math.round(milliseconds));
+    return real(milliseconds);
   });
   const others = [1, 2, 3, 4].map(async () => {
     const other = await connectRaw(t, port);

@@ -14,7 +14,7 @@
  */
 
 import type { Socket } from 'node:net';
-import { setImmediate as nextIteration } from 'node:timers/promises';
+import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
 import { BoundedMap } from '../../bounded-map.ts';
 import { createSerial } from '../../serial.ts';
 import { createIsTrusted, toAddress } from '../client-address.ts';
@@ -51,9 +51,7 @@ export function createArrivals(trustedProxies: readonly string[], now: () => num
     slow.isReading = true;
     while (slow.waiting.size > 0) {
       const milliseconds = slow.nextAt - now();
-      if (milliseconds > 0) {
-        await new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
-      }
+      if (milliseconds > 0) await delay(milliseconds, undefined, { ref: false });
       await line.run(() => readNext(slow));
     }
     slow.isReading = false;
