@@ -4,41 +4,63 @@
  * what is stored for another. Therefore this file gives `JSON.parse` no name with an escape:
  *
  * 1. A text without an escape in a name, which is almost every text, is parsed as it is.
- * 2. In any other text each name is written without needless escapes. A name that still has an
- *    escape, or that begins with `~`, becomes a code: `~` and its percent-encoding (`toCode`).
- * 3. The text is parsed, and the codes in the value are decoded (`decodeNames`).
+ * 2. In any other text the names with an escape, and those that begin with `~`, are listed. Such a
+ *    name is written without needless escapes. If it still has an escape, or begins with `~`, it
+ *    becomes a code: `~` and its first number in the list.
+ * 3. The text is parsed, and the codes in the value are replaced by the names of the list.
  *
- * Example: `{"\u0061": 1, "~": 2, "\n": {"b": 3}}`
- *     text   `{"a": 1, "~~": 2, "~%0A": {"b": 3}}`
+ * Example: `{"\u0061": 1, "~": 2, "\n": {"b": 3, "\n": 4}}`
+ *     list   `a`, `~`, a line feed, a line feed
+ *     text   `{"a": 1, "~1": 2, "~2": {"b": 3, "~2": 4}}`
  *     value  the names `a`, `~` and a line feed, in their order
  */
 
 /** Finds the last escape of a name, and seldom one of a value. It takes linear time. */
 const escapeInName = /\\.[^"\\]*"[\t\n\r ]*:/;
 
-/**
- * `JSON.parse` for names that anybody chose. Throws `SyntaxError`, or `URIError` for a lone
- * surrogate in a name.
- */
+/** `JSON.parse` for names that anybody chose. Throws `SyntaxError`. */
 export function parseText(json: string): unknown {
   if (!json.includes('\\') || !escapeInName.test(json)) return JSON.parse(json);
-  return decodeNames(JSON.parse(replaceNames(json, toCode)));
+  const { text, names } = encodeNames(json);
+  return decodeNames(JSON.parse(text), names);
 }
 
+/** The code of `~`. */
+const tilde = 0x7e;
 const colon = /[\t\n\r ]*:/y;
+/** What `JSON.stringify` escapes. */
+const escaped = /["\\\p{Cc}\p{Cs}]/u;
 
-/** A JSON text with other names of members. `replace` gets and returns the JSON text of a name. */
-function replaceNames(json: string, replace: (name: string) => string): string {
-  let replaced = '';
-  let kept = 0;
+/** The text with codes, and the list. */
+function encodeNames(json: string): { readonly text: string; readonly names: readonly string[] } {
+  const places: { readonly start: number; readonly end: number }[] = [];
+  let escape = json.indexOf('\\');
   for (let start = json.indexOf('"'), end; start !== -1; start = json.indexOf('"', end)) {
     end = endOfString(json, start) + 1;
+    if (escape !== -1 && escape < start) escape = json.indexOf('\\', start);
+    const hasEscape = escape !== -1 && escape < end;
+    if (!hasEscape && json.charCodeAt(start + 1) !== tilde) continue;
     colon.lastIndex = end;
-    if (!colon.test(json)) continue;
-    replaced += json.slice(kept, start) + replace(json.slice(start, end));
-    kept = end;
+    if (colon.test(json)) places.push({ start, end });
   }
-  return replaced + json.slice(kept);
+  // One call: that for a single name takes as long as the rest of what is done for it.
+  const texts = places.map(({ start, end }) => json.slice(start, end));
+  const names = JSON.parse(`[${texts.join()}]`) as readonly string[];
+  /** By name: a name that is written in two ways has one code, as the last value counts. */
+  const codes = new Map<string, string>();
+  let text = '';
+  let kept = 0;
+  for (const [number, { start, end }] of places.entries()) {
+    const name = names[number] as string; // one for each place
+    let code = codes.get(name);
+    if (code === undefined) {
+      const isPlain = name.charCodeAt(0) !== tilde && !escaped.test(name);
+      codes.set(name, (code = isPlain ? name : `~${number}`));
+    }
+    text += json.slice(kept, start + 1) + code;
+    kept = end - 1;
+  }
+  return { text: text + json.slice(kept), names };
 }
 
 /** Returns the index of the closing quote, which follows an even number of backslashes. */
@@ -52,37 +74,32 @@ export function endOfString(json: string, start: number): number {
   }
 }
 
-/** A name that needs an escape becomes `~` and its percent-encoding; others are kept. */
-function toCode(json: string): string {
-  const name = JSON.parse(json) as string;
-  const text = JSON.stringify(name); // without needless escapes
-  return text.includes('\\') || name.startsWith('~') ? `"~${encodeURIComponent(name)}"` : text;
-}
-
 type Members = Record<string, unknown>;
 
-/** Returns the value with its names decoded, in their order. Changes the value itself. */
-function decodeNames(value: unknown): unknown {
+/** Returns the value with its codes replaced, in their order. Changes the value itself. */
+function decodeNames(value: unknown, names: readonly string[]): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const members = value as Members; // or an array
   let hasCodes = false;
   for (const name in members) {
-    if (typeof members[name] === 'object') members[name] = decodeNames(members[name]);
-    hasCodes ||= name.startsWith('~');
+    if (typeof members[name] === 'object') members[name] = decodeNames(members[name], names);
+    hasCodes ||= name.charCodeAt(0) === tilde;
   }
-  return hasCodes ? rename(members) : members;
+  return hasCodes ? rename(members, names) : members;
 }
 
-function rename(members: Members): Members {
-  const all = Object.entries(members);
-  const named = all.filter(([name]) => !isIndex(name));
+function rename(members: Members, names: readonly string[]): Members {
+  const given = Object.keys(members);
   // An index that is added to an object can take as much memory as 1,500 members. So an object with
-  // indices keeps them, and its other members are removed and added again.
-  const renamed = named.length < all.length ? members : {};
-  // All are removed before one is added: a decoded name may be the code of another name.
-  if (renamed === members) for (const [name] of named) Reflect.deleteProperty(members, name);
-  for (const [name, value] of named) {
-    setMember(renamed, name.startsWith('~') ? decodeURIComponent(name.slice(1)) : name, value);
+  // indices, which are its first names, keeps them, and its other members are removed and added.
+  const named = given.slice(given.findIndex((name) => !isIndex(name)));
+  const values = named.map((name) => members[name]);
+  const renamed = named.length < given.length ? members : {};
+  // All are removed before one is added: a name may be the code of another name.
+  if (renamed === members) for (const name of named) Reflect.deleteProperty(members, name);
+  for (const [at, name] of named.entries()) {
+    const isCode = name.charCodeAt(0) === tilde;
+    setMember(renamed, isCode ? String(names[Number(name.slice(1))]) : name, values[at]);
   }
   return renamed;
 }

@@ -54,6 +54,14 @@ test('a name with an escape is read as it is, whatever names were read before', 
   for (const names of ['"\\n":1,"5000000000":2,"b":3', '"7":0,"\\n":1,"4294967295":2,"b":3']) {
     assert.equal(JSON.stringify(parseJson(`{${names}}`)), `{${names}}`);
   }
+  // The last value counts, in the place of the first, however the name is written.
+  for (const [text, same] of [
+    ['{"~":1,"\\u007e":2,"~":3}', '{"~":3}'],
+    ['{"\\n":1,"b":2,"\\u000a":3,"\\n":4}', '{"\\n":4,"b":2}'],
+    ['{"a":1,"b":2,"\\u0061":3}', '{"a":3,"b":2}'],
+  ] as const) {
+    assert.equal(JSON.stringify(parseJson(text)), same);
+  }
   const name = fc.string({
     unit: fc.constantFrom(...'\\ " ~ 0 1 u \n k é'.split(' ')),
     maxLength: 4,
