@@ -8,8 +8,8 @@
  * 3. What was sent under the key is known by a digest of the documents, the operation names and the
  *    variables. A document counts as its hash, because a client that repeats a request may send the
  *    hash alone; a file as its names.
- * 4. Before the first write under a key the store is asked for it: if the key was used for another
- *    request, all mutations are refused, also those that the other request did not have.
+ * 4. Before the first write under a key the store is asked for it: if any write of another request
+ *    has the key, all mutations are refused, also those that the other request did not have.
  *
  * Example: the batch `[{createPost …}, {a: addComment … b: addComment …}]` has the writes (0, 0),
  * (1, 0) and (1, 1). Its first run stops after (1, 0). The repetition finds two of them done, does

@@ -58,7 +58,9 @@ export function toStoredKey(
   key: string,
   place: readonly [number, number] = [0, 0],
 ): string {
-  return digestOf(JSON.stringify([account ?? '', key, ...place]));
+  const digest = digestOf(JSON.stringify([account ?? '', key, 0, 0]));
+  const text = place.join('.');
+  return text === '0.0' ? digest : `${digest}.${text}`;
 }
 
 /** How the store knows a request; `content`: what identifies its body, if it is streamed. */

@@ -6,6 +6,8 @@
  *    if the request is another one.
  * 3. Otherwise the write is done. Only if it stored something is its key kept, for 24 hours. All of
  *    this is one call, so that no other write comes between.
+ * 4. A write whose key has a place, after a dot, also keeps the key with the dot alone: it tells
+ *    which request uses the key, whichever of its writes was done.
  *
  * Example: `run(once, () => add(post))` adds a post and keeps its id; the same call again returns
  * `{id, isRepeated: true}`, and adds nothing.
@@ -46,10 +48,16 @@ export function createMemoryRequests(
   const forget = (key: string): void => {
     if (kept.delete(key)) take(-requestBytes);
   };
-  const find = ({ key, fingerprint }: Once): Repeated | undefined => {
+  const findOne = (key: string, fingerprint: string): Repeated | undefined => {
     const before = kept.get(key);
     if (before === undefined || before.endsAt <= now()) return undefined;
     return toRepeated(before, fingerprint);
+  };
+  const find = ({ key, fingerprint }: Once): Repeated | undefined => {
+    const [whole = ''] = key.split('.');
+    findOne(whole, fingerprint);
+    findOne(`${whole}.`, fingerprint);
+    return findOne(key, fingerprint);
   };
   /** Takes the space of a key; as many are kept as fit. */
   const takeSpace = (): void => {
@@ -62,32 +70,32 @@ export function createMemoryRequests(
       take(requestBytes);
     }
   };
-  return {
-    find,
-    run(once, write) {
-      if (once === undefined) return write();
-      const repeated = find(once);
-      if (repeated !== undefined) return repeated;
-      forget(once.key);
-      let checked = 0;
-      for (const [key, { endsAt }] of kept) {
-        if (checked === forgottenAtOnce || (endsAt > now() && kept.size < requestsMax)) break;
-        forget(key);
-        checked += 1;
+  const run: RunOnce = (once, write) => {
+    if (once === undefined) return write();
+    const repeated = find(once);
+    if (repeated !== undefined) return repeated;
+    forget(once.key);
+    let checked = 0;
+    for (const [key, { endsAt }] of kept) {
+      if (checked === forgottenAtOnce || (endsAt > now() && kept.size < requestsMax)) break;
+      forget(key);
+      checked += 1;
+    }
+    // Before the write, which is refused if there is no space for its key.
+    takeSpace();
+    let result;
+    try {
+      result = write();
+    } finally {
+      if (result === undefined || result === false) take(-requestBytes);
+      else {
+        const endsAt = now() + keptMilliseconds;
+        kept.set(once.key, { fingerprint: once.fingerprint, id: idOf(result), endsAt });
+        const [whole, place] = once.key.split('.');
+        if (place) run({ ...once, key: `${whole}.` }, () => true);
       }
-      // Before the write, which is refused if there is no space for its key.
-      takeSpace();
-      let result;
-      try {
-        result = write();
-      } finally {
-        if (result === undefined || result === false) take(-requestBytes);
-        else {
-          const endsAt = now() + keptMilliseconds;
-          kept.set(once.key, { fingerprint: once.fingerprint, id: idOf(result), endsAt });
-        }
-      }
-      return result;
-    },
+    }
+    return result;
   };
+  return { find, run };
 }

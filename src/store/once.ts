@@ -4,7 +4,10 @@ import { AppError } from '../errors.ts';
 
 /** What a write is done once by (R40). Both are digests, so that nothing long is kept. */
 export interface Once {
-  /** Digest of the account, the client's key and, in GraphQL, the number of the write. */
+  /**
+   * Digest of the account and the client's key. In GraphQL a dot and the place of the write follow,
+   * unless that is the first one.
+   */
   readonly key: string;
   /** Digest of the request. A driver refuses another request under a used key (`toRepeated`). */
   readonly fingerprint: string;

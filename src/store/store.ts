@@ -52,7 +52,10 @@ export const pageRecordsMax = 500;
 
 /** The writes that were done under a key in the last 24 hours. A write and its key are one act. */
 export interface Requests {
-  /** Undefined for a new key. If the key is stored before the write begins, the write finds it. */
+  /**
+   * Undefined for a new key. If the key is stored before the write begins, the write finds it.
+   * Throws `idempotency_key_reused` also if only another write of another request has the key.
+   */
   find(once: Once): MaybePromise<Repeated | undefined>;
 }
 

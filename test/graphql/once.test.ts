@@ -104,6 +104,24 @@ test('another request under a used key is refused as a whole, with the fields th
   }
 });
 
+test('another request is refused too if the first operation of the batch stored nothing', async (t) => {
+  const server = await start(t);
+  const query = { query: '{ __typename }' };
+  for (const [key, first] of Object.entries({
+    query: [query, mutation(create('one'))],
+    refused: [mutation(create(' ')), mutation(create('one'))],
+  })) {
+    await post(server, first, { key });
+    for (const other of [mutation(create('other')), [query, query, mutation(create('other'))]]) {
+      const { result, replayed } = await post(server, other, { key });
+      assert.match(JSON.stringify(result), /was used for another request/);
+      assert.equal(replayed, null);
+    }
+    assert.equal((await post(server, first, { key })).replayed, 'true');
+  }
+  assert.deepEqual(await titles(server), ['one', 'one']);
+});
+
 test('a change that is sent again changes nothing, and answers what its first time did', async (t) => {
   const server = await start(t);
   const ask = async (field: string, key?: string) => {

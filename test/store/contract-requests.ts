@@ -148,6 +148,20 @@ export function testRequests(open: Open): void {
     });
   }
 
+  test('a key of several writes is of one request, whichever of them was done', async (t) => {
+    const store = await open(t);
+    const { key } = newOnce();
+    const fingerprint = 'print';
+    made(await store.posts.create(text('b'), { key: `${key}.1.0`, fingerprint }));
+    const isReused = { code: 'idempotency_key_reused' };
+    await assert.rejects(async () => store.requests.find({ key, fingerprint: 'other' }), isReused);
+    // The request itself can go on with the writes that were not done.
+    assert.equal(await store.requests.find({ key, fingerprint }), undefined);
+    made(await store.posts.create(text('c'), { key, fingerprint }));
+    made(await store.posts.create(text('d'), { key: `${key}.1.1`, fingerprint }));
+    assert.equal((await allOf(store.posts.all)).length, 3);
+  });
+
   test('a repetition takes no value of the counter of articles (R15)', async (t) => {
     const { articles } = await open(t);
     const once = newOnce();

@@ -165,12 +165,20 @@ export function createFileStatements(sql: Sql): Omit<DurableFileIndex, 'commit'>
   };
 }
 
-/** Finds a write that was done under a key. `isKept`: the condition that the key is valid still. */
+/**
+ * Finds a write that was done under a key, or else the first after it of the same request, which
+ * tells only whether that is another one. `isKept`: the condition that the key is valid still.
+ */
 export function createFindRequest(
   { schema, read }: Pick<Sql, 'schema' | 'read'>,
   isKept: string,
 ): Requests['find'] {
-  const text = `SELECT print, result FROM ${schema}requests WHERE key = $1 AND ${isKept}`;
+  // A place follows its key after a dot, and the dot is followed by the slash.
+  const text = `SELECT key, print, result FROM ${schema}requests
+    WHERE key >= $1 AND key < $2 AND ${isKept} ORDER BY key LIMIT 1`;
   return ({ key, fingerprint }) =>
-    andThen(read(text, [key]), ([row]) => row && toRepeated(toFirstWrite(row), fingerprint));
+    andThen(read(text, [key, `${key}/`]), ([row]) => {
+      const repeated = row && toRepeated(toFirstWrite(row), fingerprint);
+      return row?.['key'] === key ? repeated : undefined;
+    });
 }
