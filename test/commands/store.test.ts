@@ -137,7 +137,7 @@ describe('what cannot be', () => {
 
 describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
   it('waits for a database that is not there yet, and says so', async () => {
-    const url = await database.createDatabase();
+    const url = await database.emptyDatabase();
     await database.stop();
     let said = '';
     const onErrors = (text: string): void => void (said += text);
@@ -150,7 +150,7 @@ describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
   });
 
   it('makes what a role that may only read and write needs to serve', async (t) => {
-    const url = await database.createDatabase();
+    const url = await database.emptyDatabase();
     await database.query(url, 'CREATE ROLE serving LOGIN');
     const serving = url.replace('inkwell@', 'serving@');
     await fails(here(['migrate'], serving), /STORE_URL: .*permission denied/);

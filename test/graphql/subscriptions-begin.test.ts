@@ -69,7 +69,7 @@ describe('a subscription on a node that rests', { skip }, () => {
     ['the head of its event stream', overEventStream],
   ] as const) {
     it(`hears of all that is stored on other nodes after ${name}`, async (t) => {
-      const url = await server.createDatabase();
+      const url = await server.emptyDatabase();
       const env = { STORE_URL: url };
       const [node, other] = await Promise.all([startServer(t, { env }), startServer(t, { env })]);
       const post = await createPost(other);

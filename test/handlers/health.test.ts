@@ -81,7 +81,7 @@ describe('the question to the store', () => {
 test('while the database is away the server is not ready, but alive', { skip }, async (t) => {
   // Each look at the clock is a second later, so that each question goes to the database.
   let now = 0;
-  const env = { STORE_URL: await database.createDatabase() };
+  const env = { STORE_URL: await database.clearedDatabase() };
   const server = await startServer(t, { env, monotonicNow: () => (now += 1_000) });
   const untilReady = async (status: number): Promise<unknown> => {
     let body: unknown;

@@ -3,10 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
-import { skipPostgres, startPostgres } from '../support/postgres.ts';
+import { skipPostgres } from '../support/postgres.ts';
 import { runProgram } from '../support/program.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 import { startServer } from '../support/server.ts';
+import { database } from '../support/shared-postgres.ts';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.ts';
 import { until } from '../support/until.ts';
@@ -215,9 +216,7 @@ test('errors of GraphQL are counted by code, whatever the status', async (t) => 
 });
 
 test('a store that is away is 0, and 1 once it is back', { skip: skipPostgres }, async (t) => {
-  const database = await startPostgres();
-  t.after(() => database.remove());
-  const { reaches } = await start(t, { STORE_URL: await database.createDatabase() });
+  const { reaches } = await start(t, { STORE_URL: await database.clearedDatabase() });
   await reaches('inkwell_store_up', 1);
   await database.stop();
   await reaches('inkwell_store_up', 0);

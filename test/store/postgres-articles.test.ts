@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 const retitle = changing({ title: 'a' });
 
 async function open(t: TestContext) {
-  const url = await database.createDatabase();
+  const url = await database.clearedDatabase();
   const statements: string[] = [];
   const { articles } = await openOn(t, url, { timed: (kind) => statements.push(kind) });
   statements.length = 0;

@@ -25,7 +25,7 @@ const draft = { title: 'a', content: 'b', authorId: null };
 
 describe('statements that are joined', { skip }, () => {
   async function open(t: TestContext) {
-    const url = await database.createDatabase();
+    const url = await database.emptyDatabase();
     const statements: string[] = [];
     const store = await openOn(t, url, { timed: (kind) => statements.push(kind) });
     const session = openSession(t, url);
@@ -35,7 +35,7 @@ describe('statements that are joined', { skip }, () => {
 
   /** Raises an error, or does something else, for each comment with this text. */
   function trigger(text: string, action: string, more = ''): string {
-    return `CREATE FUNCTION public.act() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    return `CREATE OR REPLACE FUNCTION public.act() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF new.content = '${text}' THEN ${action}; END IF; RETURN new; END $$;
       CREATE ${more === '' ? '' : 'CONSTRAINT'} TRIGGER act AFTER INSERT ON inkwell.comments ${more}
         FOR EACH ROW EXECUTE FUNCTION public.act()`;
@@ -185,7 +185,7 @@ describe('statements that are joined', { skip }, () => {
 });
 
 test('statements end in time although the clock is set back', { skip }, async (t) => {
-  const one = await createServer(await database.createDatabase());
+  const one = await createServer(await database.emptyDatabase());
   const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 1 };
   const pool = new Pool(one, options);
   t.after(() => pool.close());
@@ -201,7 +201,7 @@ test('statements end in time although the clock is set back', { skip }, async (t
 });
 
 test('a locked table holds up who asks for its records, and nobody else', { skip }, async (t) => {
-  const url = await database.createDatabase();
+  const url = await database.emptyDatabase();
   const limits = { STORE_TIMEOUT_SECONDS: '600', IDLE_TIMEOUT_SECONDS: '600' };
   const service = await startServer(t, { env: { STORE_URL: url, ...limits } });
   const session = openSession(t, url);
@@ -219,7 +219,7 @@ test('a locked table holds up who asks for its records, and nobody else', { skip
 });
 
 test('a change of an article does not wait for one of another, or of all', { skip }, async (t) => {
-  const url = await database.createDatabase();
+  const url = await database.emptyDatabase();
   const { articles } = await openOn(t, url);
   const session = openSession(t, url);
   await session.begin(async () => {
@@ -246,7 +246,7 @@ test('a change of an article does not wait for one of another, or of all', { ski
 });
 
 test('at most a hundred changes of all articles wait', { skip }, async (t) => {
-  const { articles } = await openOn(t, await database.createDatabase());
+  const { articles } = await openOn(t, await database.clearedDatabase());
   const ends = await Promise.allSettled(
     times(101).map(async () => articles.changeAll((all) => all)),
   );
@@ -258,7 +258,7 @@ test(
   'statements are prepared once in a session, never where it may change',
   { skip },
   async (t) => {
-    const url = await database.createDatabase();
+    const url = await database.emptyDatabase();
     const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 5 };
     for (const [parameters, names] of [
       ['', ['s0', 's1']],
@@ -277,7 +277,7 @@ test(
 );
 
 test('no statement is compiled: a plan for all values looks expensive', { skip }, async (t) => {
-  const server = await createServer(await database.createDatabase());
+  const server = await createServer(await database.emptyDatabase());
   const connection = await server.connect({ statementSeconds: 5 });
   t.after(() => connection.end());
   assert.deepEqual(await run(connection, sql`SHOW jit`), [{ jit: 'off' }]);

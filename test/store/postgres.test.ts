@@ -199,7 +199,7 @@ test('PostgreSQL is refused with one line where the package is missing', async (
 const tlsSettings = 'sslmode=prefer sslmode=require sslmode=verify-full channel_binding=require';
 
 test('a server without TLS is refused at once where TLS is required', { skip }, async () => {
-  const url = await database.createDatabase();
+  const url = await database.emptyDatabase();
   for (const parameter of tlsSettings.split(' ')) {
     await assert.rejects(openStore(`${url}?${parameter}`, driverOptions()), {
       message: 'STORE_URL: The server does not support SSL connections',
@@ -212,7 +212,7 @@ const skipIpv6 =
   skip || (!addresses.some((one) => one?.address === '::1') && 'there is no IPv6 on this machine');
 
 test('a server is reached at an IPv6 address', { skip: skipIpv6 }, async (t) => {
-  const url = await database.createDatabase();
+  const url = await database.clearedDatabase();
   const store = await openOn(t, url.replace('@127.0.0.1:', '@[::1]:'));
   // One more connection listens for comments.
   store.comments.watch?.(() => undefined);
@@ -283,7 +283,7 @@ test('a statement is prepared once on each connection', { skip }, async () => {
   const { connection: messages } = new Client() as unknown as Record<'connection', object>;
   // The package notes what the server has prepared in this undocumented field.
   assert.deepEqual('parsedStatements' in messages && messages.parsedStatements, {});
-  const server = await createServer(await database.createDatabase());
+  const server = await createServer(await database.emptyDatabase());
   const connections = await Promise.all(
     times(2).map(async () => server.connect({ statementSeconds: 5 })),
   );
