@@ -21,7 +21,7 @@ if (files.length === 0) {
 }
 const isLong = files.every((file) => file.endsWith('.long.js'));
 // Up to Node 22 this limits a whole file, which a group is, and from 24 each test.
-const shortSeconds = Number.parseInt(process.versions.node, 10) < 24 ? 600 : 120;
+const shortSeconds = Number.parseInt(process.versions.node, 10) < 24 ? 900 : 120;
 const child = spawn(
   process.execPath,
   [

@@ -190,7 +190,7 @@ describe('the executable', { skip }, () => {
         }),
       );
       assert.deepEqual(sent, expected, path);
-      assert.equal(sent?.status, path === '/docs/x' ? 404 : 200);
+      assert.equal(sent?.status, path === '/docs/x' ? 404 : 200, path);
     }
   });
 

@@ -34,8 +34,8 @@ test('an empty setting counts as absent', () => {
 test('every setting has a name of its own, a default that it accepts, and a meaning', () => {
   assert.equal(new Set(all.map(({ name }) => name)).size, all.length);
   for (const { name, fallback, meaning, parse } of all) {
-    assert.match(name, /^[A-Z][A-Z_]*[A-Z]$/);
-    assert.match(meaning, /\.$/);
+    assert.match(name, /^[A-Z][A-Z_]*[A-Z]$/, name);
+    assert.match(meaning, /\.$/, name);
     assert.ok(!(parse(fallback) instanceof Error), name);
   }
 });
@@ -90,7 +90,7 @@ test('numbers are whole and within their bounds, times within what a timer can h
       for (const value of [min, max]) assert.equal(faultsOf({ [name]: `${value}` }), '', name);
       for (const value of [min - 1, max + 1]) {
         const fault = `${name} must be a whole number from ${min} to ${max}.`;
-        assert.equal(faultsOf({ [name]: `${value}` }), fault);
+        assert.equal(faultsOf({ [name]: `${value}` }), fault, `${value}`);
       }
     });
   }

@@ -83,7 +83,8 @@ describe('the examples', () => {
   it('name exact versions of images', () => {
     const images = [...`${dockerfile}\n${compose}`.matchAll(/^\s*(?:FROM|image:) (\S+)/gm)];
     assert.equal(images.length, 5);
-    for (const [, image] of images) assert.match(image ?? '', /^\w+:\d+\.\d+(?:\.\d+)?-alpine/);
+    for (const [, image] of images)
+      assert.match(image ?? '', /^\w+:\d+\.\d+(?:\.\d+)?-alpine/, image);
   });
 
   it('set only settings that there are', () => {
@@ -140,15 +141,16 @@ describe('the examples', () => {
       ],
     );
     for (const text of [compose, kubernetes, unit, read('deploy/alerts.yaml')]) {
-      assert.match(text, /9464/);
-      assert.doesNotMatch(text, /9090(?!, the port of)/);
+      assert.match(text, /9464/, text.slice(0, 80));
+      assert.doesNotMatch(text, /9090(?!, the port of)/, text.slice(0, 80));
     }
     assert.match(dockerfile, /CMD wget .*\/livez"$/m);
   });
 
   it('migrate before a node starts, and back up each database', () => {
     assert.match(kubernetes, /initContainers:\n +- name: migrate\n.*\n +args: .*'migrate'\]/);
-    for (const text of [compose, kubernetes]) assert.match(text, /pg_dump --format=custom/);
+    for (const text of [compose, kubernetes])
+      assert.match(text, /pg_dump --format=custom/, text.slice(0, 80));
     assert.match(backup, /^OnFailure=inkwell-backup-failed\.service$/m);
     assert.ok(existsSync(join(projectFolder, 'deploy/inkwell-backup-failed.service')));
   });
@@ -157,7 +159,8 @@ describe('the examples', () => {
     const services = compose.match(/^ {2}(?:postgres|backup|proxy):$/gm)?.length;
     assert.equal(services, 3);
     assert.equal(compose.match(/^ {2,4}mem_limit: \d+[mg]$/gm)?.length, 4);
-    for (const text of [unit, instance]) assert.match(text, /^StartLimitIntervalSec=0$/m);
+    for (const text of [unit, instance])
+      assert.match(text, /^StartLimitIntervalSec=0$/m, text.slice(0, 80));
   });
 
   it('alert on metrics that there are', () => {
@@ -203,6 +206,6 @@ describe('the examples', () => {
 
   it('give no secret in an environment variable', () => {
     for (const { name } of secretSettings)
-      assert.doesNotMatch(compose, new RegExp(`^ +${name}:`, 'm'));
+      assert.doesNotMatch(compose, new RegExp(`^ +${name}:`, 'm'), name);
   });
 });

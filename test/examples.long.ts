@@ -49,7 +49,7 @@ test('the clients refresh their token, and log in again when the session has end
     t.mock.timers.tick(seconds * 1000);
     const { auth_time: login, iat } = readClaims(await getToken());
     seen.push([login, iat].map((time) => Number(time) - 1_800_000_000));
-    assert.equal((await fetchAsUser(`${server.url}/profile`)).status, 200);
+    assert.equal((await fetchAsUser(`${server.url}/profile`)).status, 200, `${seconds}`);
   }
   // Made at the start, after 31 and 81 seconds, and by another login after 121.
   assert.deepEqual(seen, [
@@ -119,10 +119,10 @@ test('a page on another port lists, comments and watches', { skip: noBrowser }, 
 
   await mine.getByPlaceholder('A comment').first().fill('Said <b>across</b> origins.');
   await mine.getByRole('button', { name: 'Add' }).first().click();
-  for (const page of [mine, other]) {
+  for (const [at, page] of [mine, other].entries()) {
     const comment = page.getByText('Said <b>across</b> origins.', { exact: true });
     await comment.waitFor();
-    assert.equal(await comment.count(), 1);
+    assert.equal(await comment.count(), 1, `page ${at}`);
   }
 
   // A post that neither page has loaded comes with its first comment.

@@ -190,6 +190,10 @@ async function addPosts(url: string, count: number): Promise<void> {
   for (let number = 0; number < count; number += 1) {
     const authorization = `Bearer ${tokens[number % 2]}`;
     const headers = { 'Content-Type': 'application/json', authorization };
-    assert.equal((await fetch(`${url}/posts`, { method: 'POST', headers, body })).status, 201);
+    assert.equal(
+      (await fetch(`${url}/posts`, { method: 'POST', headers, body })).status,
+      201,
+      `round ${number}`,
+    );
   }
 }

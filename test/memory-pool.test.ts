@@ -90,8 +90,8 @@ test('any history of holders leaves the sum of what they hold, within the bound 
         if (act === 'grow') holders[holder]?.grow(bytes);
         if (act === 'release') holders[holder]?.release();
         const sum = holders.reduce((total, held) => total + held.bytes, 0);
-        assert.equal(pool.bytes, sum);
-        assert.ok(sum <= 1_000);
+        assert.equal(pool.bytes, sum, `${holder}`);
+        assert.ok(sum <= 1_000, `${holder}`);
       }
     }),
   );

@@ -256,9 +256,9 @@ async function comparePost(server: TestServer, of: ModelPost): Promise<void> {
   assert.deepEqual(without(await json(server, `/posts/${id}/comments`), 'createdAt'), comments);
   const page = without(await json(server, `/posts/${id}/comments?limit=2`), 'createdAt');
   assert.deepEqual(page, comments.slice(0, 2));
-  for (const each of comments.slice(-1)) {
+  for (const [at, each] of comments.slice(-1).entries()) {
     const one = await json(server, `/comments/${each.id}`);
-    assert.deepEqual(one, { ...each, post: { id, title } });
+    assert.deepEqual(one, { ...each, post: { id, title } }, `number ${at}`);
   }
   const query = `{ postById(postId: "${id}") { title content comments { id content } } }`;
   const data = { postById: { title: title.toUpperCase(), content, comments } };

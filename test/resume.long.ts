@@ -169,8 +169,8 @@ async function churn(
   assert.ok(stored.length > acknowledged && acknowledged > 100);
   assert.ok(connections > subscriberCount * 2);
   for (const { ids, refused } of subscribers) {
-    assert.equal(refused, undefined);
-    assert.deepEqual(ids, stored);
+    assert.equal(refused, undefined, JSON.stringify(ids));
+    assert.deepEqual(ids, stored, JSON.stringify(ids));
   }
 }
 

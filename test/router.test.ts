@@ -100,11 +100,11 @@ test('a trailing slash, an empty segment and a dot segment are other paths (R9)'
 
 test('names of Object.prototype are nothing special', () => {
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-    assert.equal(find('GET', `/${name}`).kind, 'not-found');
-    assert.equal(find(name, '/hello').kind, 'method-not-allowed');
+    assert.equal(find('GET', `/${name}`).kind, 'not-found', name);
+    assert.equal(find(name, '/hello').kind, 'method-not-allowed', name);
     const endpoint = 'GET /posts/{id}';
     const found = { kind: 'match', endpoint, params: { id: name } };
-    assert.deepEqual(find('GET', `/posts/${name}`), found);
+    assert.deepEqual(find('GET', `/posts/${name}`), found, name);
   }
 });
 

@@ -42,7 +42,7 @@ test('between two turns the event loop goes on', async (t) => {
   const { turns, run } = open(t);
   const works = Promise.all([run(5), run(5), run(5)]);
   for (const count of [1, 2, 3]) {
-    assert.equal(turns.length, count);
+    assert.equal(turns.length, count, `${count}`);
     await nextIteration();
   }
   await works;

@@ -17,8 +17,8 @@ const run = (...args: string[]) =>
 test('a pattern selects test files by their path', async () => {
   for (const pattern of ['test/memory-pool.test.ts', 'memory-p']) {
     const { stdout } = await run('--test-reporter=tap', pattern);
-    assert.match(stdout, /^# fail 0$/m);
-    assert.doesNotMatch(stdout, /router/);
+    assert.match(stdout, /^# fail 0$/m, pattern);
+    assert.doesNotMatch(stdout, /router/, pattern);
   }
 });
 

@@ -38,7 +38,7 @@ describe('a start', { concurrency: true }, () => {
     const lines = server.errors().trimEnd().split('\n');
     assert.equal(lines.length, 3);
     for (const [at, name] of ['PORT', 'JWT_SECRET', 'BODY_BYTES_MAX'].entries()) {
-      assert.match(lines[at] ?? '', new RegExp(`^inkwell: ${name} must `));
+      assert.match(lines[at] ?? '', new RegExp(`^inkwell: ${name} must `), `round ${at}`);
     }
     assert.doesNotMatch(server.errors(), /too short|eighty/);
     assert.equal(server.output(), '');
@@ -120,7 +120,8 @@ describe('LOG_REQUESTS and LOG_FORMAT', { concurrency: true }, () => {
     const client = await connectRaw(t, port);
     const count = 400;
     client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
-    for (let at = 0; at < count; at += 1) assert.equal((await client.response()).status, 200);
+    for (let at = 0; at < count; at += 1)
+      assert.equal((await client.response()).status, 200, `round ${at}`);
     server.child.kill('SIGTERM');
     assert.equal((await server.ended()).code, 0);
     const lines = server
@@ -128,7 +129,8 @@ describe('LOG_REQUESTS and LOG_FORMAT', { concurrency: true }, () => {
       .split('\n')
       .filter((line) => line.includes('"request"'));
     assert.equal(lines.length, count);
-    for (const line of lines) assert.equal((JSON.parse(line) as { status: number }).status, 200);
+    for (const line of lines)
+      assert.equal((JSON.parse(line) as { status: number }).status, 200, line);
   });
 
   test('pretty: lines are for a person', async (t) => {
@@ -178,7 +180,8 @@ describe('whatever happens', { concurrency: true }, () => {
     const flood = async (count: number): Promise<void> => {
       const head = `Host: a\r\nX-Request-Id: ${'x'.repeat(128)}`;
       client.send(`GET /hello HTTP/1.1\r\n${head}\r\n\r\n`.repeat(count));
-      for (let at = 0; at < count; at += 1) assert.equal((await client.response()).status, 200);
+      for (let at = 0; at < count; at += 1)
+        assert.equal((await client.response()).status, 200, `round ${at}`);
     };
     server.child.stdout?.pause();
     const requests = 6_000;

@@ -78,7 +78,11 @@ test(`${subscribers} silent subscribers cost a bounded part, and a reader gets a
   const padding = 'x'.repeat(commentBytes);
   for (let sent = 0; sent < comments; sent += 1) {
     const content = `${sent} ${padding}`.slice(0, commentBytes);
-    assert.equal(await comment(`${url}/posts/${post?.id ?? ''}/comments`, content), 201);
+    assert.equal(
+      await comment(`${url}/posts/${post?.id ?? ''}/comments`, content),
+      201,
+      `round ${sent}`,
+    );
     await readUntil(sent - aheadMax);
   }
   await readUntil(comments);

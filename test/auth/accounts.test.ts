@@ -35,11 +35,11 @@ test('without a file there are the two demo accounts, whose password is "passwor
   const names = accounts.map(({ username, roles }) => `${username} ${roles.join()}`);
   assert.deepEqual(names, ['user USER', 'admin USER,ADMIN']);
   const version7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-  for (const account of accounts) {
-    assert.match(account.id, version7);
+  for (const [at, account] of accounts.entries()) {
+    assert.match(account.id, version7, `account ${at}`);
     const hash = parsePasswordHash(account.passwordHash);
-    assert.ok(hash);
-    assert.equal(await verifyPassword('password', hash), true);
+    assert.ok(hash, `account ${at}`);
+    assert.equal(await verifyPassword('password', hash), true, `account ${at}`);
   }
   assert.equal(new Set(accounts.map(({ id }) => id)).size, 2);
 });

@@ -90,7 +90,7 @@ for (const [what, toAttempt] of Object.entries(widely)) {
     const begin = (name: string) => enter(...toAttempt(name));
     const failOnce = (index: number): void => fail(...toAttempt(`192.0.2.${index}`));
     for (const index of times(29)) failOnce(index);
-    for (const name of ['a', 'b', 'c']) assert.equal(await begin(name)(), 'entered');
+    for (const name of ['a', 'b', 'c']) assert.equal(await begin(name)(), 'entered', name);
     failOnce(29);
     const [first, second, third] = [begin('a'), begin('b'), begin('c')];
     const outcomes = () => Promise.all([first(), second(), third()]);
@@ -104,7 +104,7 @@ for (const [what, toAttempt] of Object.entries(widely)) {
     await tick();
     assert.equal(await begin('d')(), 'entered');
     clock.milliseconds += 60_000;
-    for (const name of ['a', 'b', 'c']) assert.equal(await begin(name)(), 'entered');
+    for (const name of ['a', 'b', 'c']) assert.equal(await begin(name)(), 'entered', name);
   });
 }
 
@@ -119,7 +119,7 @@ test('those who failed least go first, and what an address has waiting counts to
     Promise.all([first(), crowd[0]?.(), owner(), attacker(), crowd[1]?.(), crowd[2]?.()]);
   for (let entered = 1; entered <= 6; entered += 1) {
     const expected = times(6).map((index) => (index < entered ? 'entered' : 'waits'));
-    assert.deepEqual(await outcomes(), expected);
+    assert.deepEqual(await outcomes(), expected, `round ${entered}`);
     await tick();
   }
 });
@@ -189,10 +189,10 @@ test('an unknown user and a wrong password cost the same check, a locked one cos
   });
   const attempt = (username: string) => login({ username, password: '', address: '192.0.2.1' });
   for (const name of ['ann', 'nobody']) {
-    await assert.rejects(attempt(name), { code: 'invalid_credentials' });
+    await assert.rejects(attempt(name), { code: 'invalid_credentials' }, name);
   }
   for (const name of ['ann', 'nobody']) {
-    await assert.rejects(attempt(name), { code: 'too_many_requests' });
+    await assert.rejects(attempt(name), { code: 'too_many_requests' }, name);
   }
   assert.deepEqual(checked, ['hash', undefined]);
 });

@@ -143,7 +143,7 @@ test('of a full queue those whose address failed most are refused, not those who
 test('a malformed stored hash is a fault that gives its place in the queue back', async () => {
   const check = createPasswordChecker(0);
   for (let round = 0; round < 4; round += 1) {
-    await assert.rejects(check('x', 'nonsense', standing), /malformed/);
+    await assert.rejects(check('x', 'nonsense', standing), /malformed/, `round ${round}`);
   }
   assert.equal(await check('x', undefined, standing), false);
 });

@@ -34,12 +34,13 @@ describe('nodes that are given a new secret one after the other', () => {
       const nodes = await Promise.all(settings.map((env) => startServer(t, { env })));
       for (const signer of nodes) {
         const token = await logIn(signer);
-        for (const node of nodes) {
-          assert.equal(await statusOf(node, token), 200);
+        for (const [from, node] of nodes.entries()) {
+          assert.equal(await statusOf(node, token), 200, `node ${from}`);
           // Refreshed by one, it is signed by the key of that one, and good for all.
           const refreshed = await refresh(node, token);
-          assert.equal(toKeyId(refreshed), toKeyId(await logIn(node)));
-          for (const other of nodes) assert.equal(await statusOf(other, refreshed), 200);
+          assert.equal(toKeyId(refreshed), toKeyId(await logIn(node)), `node ${from}`);
+          for (const [to, other] of nodes.entries())
+            assert.equal(await statusOf(other, refreshed), 200, `node ${from} to ${to}`);
         }
       }
     });

@@ -46,8 +46,8 @@ test('a token is renewed until its session has ended, and one without a login ne
   for (const seconds of [50, 100, 149.999]) {
     clock.seconds = startSeconds + seconds;
     claims = claimsOf(tokens.verify(tokens.renew(claims, full) ?? ''));
-    assert.equal(claims.authTime, startSeconds);
-    assert.equal(claims.exp, startSeconds + Math.floor(seconds) + 60);
+    assert.equal(claims.authTime, startSeconds, `${seconds}`);
+    assert.equal(claims.exp, startSeconds + Math.floor(seconds) + 60, `${seconds}`);
   }
   clock.seconds = startSeconds + 150;
   assert.equal(tokens.renew(claims, full), undefined);

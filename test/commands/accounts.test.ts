@@ -117,9 +117,9 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     );
     const [won, ...others] = ended.toSorted((a, b) => Number(a.code) - Number(b.code));
     assert.deepEqual(won, { code: 0, output: 'Added "ann".\n', errors: '' });
-    for (const other of others) {
+    for (const [at, other] of others.entries()) {
       const errors = 'inkwell: An account "ann" already exists.\n';
-      assert.deepEqual(other, { code: 1, output: '', errors });
+      assert.deepEqual(other, { code: 1, output: '', errors }, `number ${at}`);
     }
     const { output } = await here('list', env);
     assert.equal(output, `ann\t${ended.indexOf(won as Ended) + 1}@example.org\t\n`);
@@ -216,9 +216,9 @@ test('arguments that make no command get the usage, 2, and what is wrong with th
         const args = line === '' ? [] : line.split(' ');
         const { code, output, errors } = await runHere(args, {});
         assert.deepEqual([code, output], [2, ''], line);
-        assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
-        assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
-        assert.doesNotMatch(errors, /secret/);
+        assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/, line);
+        assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`, line);
+        assert.doesNotMatch(errors, /secret/, line);
       }
     });
   }

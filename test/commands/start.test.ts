@@ -19,7 +19,7 @@ describe('arguments', { concurrency: true }, () => {
     const { code, output } = await runCommandHere(['--help']);
     assert.equal(code, 0);
     for (const { name } of Object.values(settings))
-      assert.match(output, new RegExp(`^  ${name} `, 'm'));
+      assert.match(output, new RegExp(`^  ${name} `, 'm'), name);
     const secrets = ['STORE_URL', 'STORE_LISTEN_URL', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'];
     assert.ok(output.includes(secrets.map((name) => `${name}_FILE`).join(', ')));
   });
@@ -112,8 +112,8 @@ test('a variable whose name is nearly that of a setting is warned about', async 
 test('a setting that no longer exists is warned about, with what holds instead', () => {
   for (const name of ['LOG_LEVEL', 'WS_PING_SECONDS', 'WAITING_BYTES_MAX']) {
     const [line = '', ...others] = advice({ [name]: '1' });
-    assert.match(line, new RegExp(`^${name} no longer exists: .*\\.$`));
-    assert.deepEqual(others, []);
+    assert.match(line, new RegExp(`^${name} no longer exists: .*\\.$`), name);
+    assert.deepEqual(others, [], name);
   }
 });
 
@@ -121,7 +121,8 @@ test('NODE_ENV that is nearly production is warned about', () => {
   for (const NODE_ENV of ['prod', 'Production', 'producton']) {
     assert.match(advice({ NODE_ENV }).join(), /^NODE_ENV is not "production"/, NODE_ENV);
   }
-  for (const NODE_ENV of ['development', 'test', '']) assert.deepEqual(advice({ NODE_ENV }), []);
+  for (const NODE_ENV of ['development', 'test', ''])
+    assert.deepEqual(advice({ NODE_ENV }), [], NODE_ENV);
 });
 
 test('in production each choice that is open has a warning, elsewhere none', () => {

@@ -130,7 +130,7 @@ describe('what cannot be', () => {
     for (const line of ['backup', 'backup a b', 'backup --help', 'backup ', 'migrate now']) {
       const usage = line.startsWith('backup') ? 'backup <file>' : 'migrate';
       const errors = `usage: node dist/server.js ${usage}\n`;
-      assert.deepEqual(await here(line.split(' '), ''), { code: 2, output: '', errors });
+      assert.deepEqual(await here(line.split(' '), ''), { code: 2, output: '', errors }, line);
     }
   });
 });

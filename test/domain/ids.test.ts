@@ -15,9 +15,9 @@ test('new ids are version 7, in lower case, distinct, and sort in the order made
     return createId();
   });
   for (const id of ids) {
-    assert.ok(validate(id));
-    assert.equal(version(id), 7);
-    assert.equal(id, id.toLowerCase());
+    assert.ok(validate(id), id);
+    assert.equal(version(id), 7, id);
+    assert.equal(id, id.toLowerCase(), id);
   }
   assert.equal(new Set(ids).size, ids.length);
   assert.deepEqual(ids, ids.toSorted());

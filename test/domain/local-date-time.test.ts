@@ -66,7 +66,7 @@ for (const given of refused) {
 
 test('writes what it wrote: a second reading changes nothing', () => {
   for (const written of Object.keys(accepted)) {
-    assert.equal(parseLocalDateTime(written), written);
+    assert.equal(parseLocalDateTime(written), written, written);
   }
 });
 

@@ -34,7 +34,7 @@ test('a subscriber whose queue is full is dropped with one error; the others los
   const quick = topic.subscribe();
   for (const value of [1, 2, 3]) {
     topic.publish(value);
-    assert.equal((await quick.next()).value, value);
+    assert.equal((await quick.next()).value, value, `${value}`);
   }
   assert.equal(topic.size, 1);
   await assert.rejects(slow.next(), { code: 'overloaded' });
@@ -114,13 +114,13 @@ test('a source is followed while there are subscribers', async () => {
     const first = topic.subscribe();
     const second = topic.subscribe();
     publish(times);
-    for (const each of [first, second]) {
-      assert.deepEqual(await each.next(), { value: times, done: false });
-      assert.equal(followers.size, 1);
+    for (const [at, each] of [first, second].entries()) {
+      assert.deepEqual(await each.next(), { value: times, done: false }, `number ${at}`);
+      assert.equal(followers.size, 1, `number ${at}`);
       await each.return?.();
       await each.return?.();
     }
-    assert.equal(followers.size, 0);
+    assert.equal(followers.size, 0, `${times}`);
   }
   const slow = topic.subscribe();
   for (const value of [1, 2, 3]) publish(value);

@@ -80,7 +80,7 @@ describe('updatePost', { concurrency: true }, () => {
       for (const title of ['new', ' ']) {
         const variables = { id: other, changes: { title } };
         const { body } = await post(server, { query: changePost, variables });
-        assert.deepEqual(codes(body), ['NOT_FOUND']);
+        assert.deepEqual(codes(body), ['NOT_FOUND'], title);
       }
     }
   });
@@ -98,11 +98,11 @@ test('deletePost removes a post with its comments, deleteComment one comment (R7
   assert.deepEqual(codes(await ask(deleteComment, first)), ['NOT_FOUND']);
   assert.deepEqual(await ask(deletePost, id), { data: { deletePost: id } });
   for (const path of [`/posts/${id}`, `/comments/${second}`]) {
-    assert.equal(await read(server, path), 404);
+    assert.equal(await read(server, path), 404, path);
   }
   for (const given of [id, missing, 'none']) {
-    assert.deepEqual(codes(await ask(deletePost, given)), ['NOT_FOUND']);
-    assert.deepEqual(codes(await ask(deleteComment, given)), ['NOT_FOUND']);
+    assert.deepEqual(codes(await ask(deletePost, given)), ['NOT_FOUND'], given);
+    assert.deepEqual(codes(await ask(deleteComment, given)), ['NOT_FOUND'], given);
   }
 });
 
@@ -166,12 +166,12 @@ for (const REQUIRE_AUTH of ['none', 'owners', 'members']) {
         const asked = [post(server, { query }, headers), post(server, { query: me }, headers)];
         for (const { body } of await Promise.all(asked)) {
           const { data } = body as { data?: { me: unknown } };
-          assert.deepEqual(data?.me, profile);
+          assert.deepEqual(data?.me, profile, JSON.stringify(body));
         }
         const search = new URLSearchParams({ query: me }).toString();
         const byGet = await server.fetch(`/graphql?${search}`, { headers });
         const { data } = (await byGet.json()) as { data?: { me: unknown } };
-        assert.deepEqual(data?.me, profile);
+        assert.deepEqual(data?.me, profile, name);
       }
     }
     const refused = await post(server, { query: me }, { Authorization: 'Bearer x.y.z' });

@@ -85,22 +85,22 @@ test('each operation of a batch too, and what stored nothing uses up nothing', a
 test('another request under a used key is refused as a whole, with the fields that it adds', async (t) => {
   const server = await start(t);
   await post(server, mutation(create('one')), { key: 'k' });
-  for (const other of [
+  for (const [at, other] of [
     mutation(create('other')),
     mutation(create(' ', 'a'), create('other', 'b')),
     [mutation(create('one')), mutation(create('other'))],
     withKey({ query: `mutation Named { ${create('one')} }` }, 'k'),
-  ]) {
+  ].entries()) {
     const { result, replayed } = await post(server, other, { key: 'k' });
     const results = Array.isArray(result) ? (result as Result[]) : [result as Result];
     for (const one of results) {
       for (const { message, extensions } of one.errors ?? assert.fail()) {
-        assert.equal(extensions.code, 'BAD_USER_INPUT');
-        assert.match(message, /was used for another request/);
+        assert.equal(extensions.code, 'BAD_USER_INPUT', message);
+        assert.match(message, /was used for another request/, message);
       }
     }
-    assert.equal(replayed, null);
-    assert.deepEqual(await titles(server), ['one']);
+    assert.equal(replayed, null, `number ${at}`);
+    assert.deepEqual(await titles(server), ['one'], `number ${at}`);
   }
 });
 
@@ -156,18 +156,18 @@ test('a key that is not valid refuses the request, or the operation that has it'
   const server = await start(t);
   const request = mutation(create('one'));
   for (const key of ['a b', '""', 'k'.repeat(256)]) {
-    for (const body of [request, { query: '{ __typename }' }, [request]]) {
+    for (const [at, body] of [request, { query: '{ __typename }' }, [request]].entries()) {
       const { status, result } = await post(server, body, { key });
-      assert.equal(status, 400);
-      assert.deepEqual(codes(result), ['BAD_USER_INPUT']);
-      assert.match(JSON.stringify(result), /idempotency key must be/);
+      assert.equal(status, 400, `body ${at}`);
+      assert.deepEqual(codes(result), ['BAD_USER_INPUT'], `body ${at}`);
+      assert.match(JSON.stringify(result), /idempotency key must be/, `body ${at}`);
     }
   }
   for (const key of ['', 'a b', 7, {}, ['k']]) {
     const { result } = await post(server, [withKey(request, key), { query: '{ __typename }' }]);
     const [refused, other] = result as Result[];
-    assert.deepEqual(codes(refused), ['BAD_USER_INPUT']);
-    assert.deepEqual(other, { data: { __typename: 'Query' } });
+    assert.deepEqual(codes(refused), ['BAD_USER_INPUT'], JSON.stringify(key));
+    assert.deepEqual(other, { data: { __typename: 'Query' } }, JSON.stringify(key));
   }
   assert.equal((await post(server, withKey(request, null))).replayed, null);
   assert.deepEqual(await titles(server), ['one']);
@@ -272,11 +272,12 @@ test('accounts share no key, and a key needs the token that the mutation needs',
   );
   // The second has no key of its own.
   const { result } = await post(server, [withKey(request, 'k'), comment, comment]);
-  for (const one of result as Result[]) assert.deepEqual(codes(one), ['UNAUTHENTICATED']);
+  for (const [at, one] of (result as Result[]).entries())
+    assert.deepEqual(codes(one), ['UNAUTHENTICATED'], `number ${at}`);
   for (const replayed of [null, 'true']) {
     for (const token of [user, admin]) {
       const answer = await post(server, request, { key: 'k', token });
-      assert.equal(answer.replayed, replayed);
+      assert.equal(answer.replayed, replayed, token);
     }
   }
 });

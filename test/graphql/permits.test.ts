@@ -23,7 +23,7 @@ test('permits are given one in an iteration of the event loop, and so many at a 
     permits.release();
     await nextIteration();
     await nextIteration();
-    assert.equal(given, expected);
+    assert.equal(given, expected, `${expected}`);
   }
 });
 
@@ -91,7 +91,8 @@ test('four operations with many records go on at a time, and read 200 lists each
   for (let iteration = 0; iteration < 50; iteration += 1) await nextIteration();
   assert.equal(asked, 800);
   send();
-  for (const result of await Promise.all(results)) assert.equal(result.errors, undefined);
+  for (const [at, result] of (await Promise.all(results)).entries())
+    assert.equal(result.errors, undefined, `result ${at}`);
   assert.equal(asked, 1_800);
 });
 
@@ -103,7 +104,8 @@ test('an operation that fails early gives its permit back, and its memory', asyn
   const failed = Array.from({ length: 5 }, () =>
     graphql.run('{ a: allPosts { id } b: allPosts { id } }'),
   );
-  for (const result of await Promise.all(failed)) assert.notEqual(result.errors, undefined);
+  for (const [at, result] of (await Promise.all(failed)).entries())
+    assert.notEqual(result.errors, undefined, `result ${at}`);
   send();
   for (let iteration = 0; iteration < 20; iteration += 1) await nextIteration();
   assert.equal(graphql.pool.bytes, 0);

@@ -26,7 +26,7 @@ test('what is no persisted query is refused', () => {
     { version: 1, sha256Hash: 5 },
   ];
   for (const odd of [null, 'x', 5, [], {}, ...bad]) {
-    assert.deepEqual(ask(graphql, odd), ['BAD_USER_INPUT']);
+    assert.deepEqual(ask(graphql, odd), ['BAD_USER_INPUT'], JSON.stringify(odd));
   }
   assert.throws(() => ask(graphql, undefined), { code: 'invalid_graphql_request' });
 });
@@ -55,7 +55,7 @@ test('a manifest is read, and a bad one names its setting', async (context) => {
   assert.deepEqual(await readTrustedDocuments(path), new Map([[sha256Hash, query]]));
   for (const bad of ['', '{', '[]', '5', 'null', '{"a": 1}']) {
     await writeFile(path, bad);
-    await assert.rejects(readTrustedDocuments(path), /^ConfigError: TRUSTED_DOCUMENTS /);
+    await assert.rejects(readTrustedDocuments(path), /^ConfigError: TRUSTED_DOCUMENTS /, bad);
   }
   await assert.rejects(
     readTrustedDocuments(join(folder, 'none')),

@@ -60,7 +60,11 @@ test('an event beyond it is an error of its subscription, which goes on', async 
   assert.match(JSON.stringify(told[0]?.payload), /PAYLOAD_TOO_LARGE/);
   assert.match(JSON.stringify(told[1]?.payload), /"f0":"y"/);
   for (let count = 0; count < 2; count += 1) {
-    assert.match(JSON.stringify((await clients[1]?.next())?.payload), /"commentAdded":\{"id"/);
+    assert.match(
+      JSON.stringify((await clients[1]?.next())?.payload),
+      /"commentAdded":\{"id"/,
+      `round ${count}`,
+    );
   }
   assert.match((await reader.next()) ?? '', /PAYLOAD_TOO_LARGE/);
   assert.notEqual(await reader.next(), nextEvent({}));
@@ -94,7 +98,8 @@ test('large events are counted once while slow members take them, and given back
   assert.deepEqual(endpoint.dropped, []);
   for (const client of slow) {
     client.socket.resume();
-    for (let count = 0; count < 6; count += 1) assert.equal((await client.next()).type, 'next');
+    for (let count = 0; count < 6; count += 1)
+      assert.equal((await client.next()).type, 'next', `round ${count}`);
   }
   for (const client of [...slow, reader]) await client.close();
   await assertNothingHeld(endpoint);
@@ -123,7 +128,7 @@ test('an operation needs an id of at most 128 characters', async (t) => {
   older.send(start(129, 'start'));
   older.send(start(129, 'subscribe'));
   for (let count = 0; count < 2; count += 1) {
-    assert.equal((await older.next()).type, 'connection_error');
+    assert.equal((await older.next()).type, 'connection_error', `round ${count}`);
   }
   assert.equal((await older.ask(start(128, 'start'))).id, 'i'.repeat(128));
   const newer = await connectReady(port);
@@ -209,7 +214,8 @@ test('a long event is counted until the client of an event stream has taken it',
   await other.close();
   assert.ok(endpoint.pool.bytes >= 3_000_000, `${endpoint.pool.bytes}`);
   assert.equal(await reader.next(), ':');
-  for (const letter of ['x', 'y']) assert.match((await reader.next()) ?? '', RegExp(letter));
+  for (const letter of ['x', 'y'])
+    assert.match((await reader.next()) ?? '', RegExp(letter), letter);
   reader.leave();
   await assertNothingHeld(endpoint);
 });
@@ -253,7 +259,11 @@ test('a long event waits while clients hold more than may be in memory; short on
   assert.match(await event, /"f9":"xxx/);
   assert.deepEqual(seen, ['short', 'short', 'short', 'long']);
   for (const content of ['y', 'z']) {
-    assert.match(JSON.stringify((await client.next()).payload), new RegExp(`"f9":"${content}"`));
+    assert.match(
+      JSON.stringify((await client.next()).payload),
+      new RegExp(`"f9":"${content}"`),
+      content,
+    );
   }
   assert.deepEqual(endpoint.dropped, []);
   await client.close();

@@ -130,7 +130,8 @@ describe('subscribers that differ in after alone', () => {
     assert.deepEqual([counts, endpoint.subscriptions.count().groups], [{ opened: 1, made: 3 }, 1]);
     for (const client of clients) await client.settle();
     endpoint.comment('d');
-    for (const client of clients) assert.equal(await textOf(client), 'd');
+    for (const [at, client] of clients.entries())
+      assert.equal(await textOf(client), 'd', `client ${at}`);
     assert.deepEqual(counts, { opened: 1, made: 4 });
     // Another post is another subscription.
     await send({ query, variables: { p: endpoint.postId.replace(/.$/, 'x'), last: ids[0] } });

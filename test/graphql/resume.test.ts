@@ -74,7 +74,7 @@ for (const { name, skip, newUrl } of stores) {
       const response = await server.fetch(`/posts/${a}/comments`);
       const stored = (await response.json()) as { content: string }[];
       const texts = stored.map(({ content }) => content).slice(1);
-      for (const words of heard) assert.deepEqual(words, texts);
+      for (const [at, words] of heard.entries()) assert.deepEqual(words, texts, `words ${at}`);
     });
   });
 }
@@ -112,7 +112,7 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
       // At once: the other node polls later.
       const next = await overEvents(t, two.port, after(id));
       await comment(one, a, `${round} +`);
-      assert.equal(await next(), `${round} +`);
+      assert.equal(await next(), `${round} +`, `round ${round}`);
     }
     const words = times(20).flatMap((round) => [`${round}`, `${round} +`]);
     assert.deepEqual(await read(warm, 40), words);
@@ -144,7 +144,8 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
     const seconds = Math.ceil((performance.now() - began) / 1_000);
     const reads = (await countReads()) - before - seconds - 2;
     assert.ok(reads < 2 * clients, `${reads} statements`);
-    for (const [at, words] of heard.entries()) assert.deepEqual(words, heard[0]?.slice(at % 10));
+    for (const [at, words] of heard.entries())
+      assert.deepEqual(words, heard[0]?.slice(at % 10), `round ${at}`);
   });
 
   test('a comment whose transaction is in progress comes before those behind it', async (t) => {

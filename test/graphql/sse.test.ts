@@ -56,8 +56,12 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     const endpoint = await startEndpoint(t);
     for (const query of ['{', '{ nothing }', 'subscription { nothing }']) {
       const reader = await askEvents(endpoint, query);
-      assert.match((await reader.next()) ?? '', /^event: next\ndata: \{"errors":\[\{.*"message":/);
-      assert.equal(await reader.next(), completeEvent);
+      assert.match(
+        (await reader.next()) ?? '',
+        /^event: next\ndata: \{"errors":\[\{.*"message":/,
+        query,
+      );
+      assert.equal(await reader.next(), completeEvent, query);
     }
   });
 
@@ -67,7 +71,8 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 2 });
     for (const content of ['one', 'two\nlines', 'é'.repeat(5_000)]) {
       endpoint.comment(content);
-      for (const reader of readers) assert.equal(withoutId(await reader.next()), eventOf(content));
+      for (const [at, reader] of readers.entries())
+        assert.equal(withoutId(await reader.next()), eventOf(content), `reader ${at}`);
     }
   });
 
@@ -75,7 +80,8 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     const constants = { wsPingSeconds: 1 };
     const endpoint = await startEndpoint(t, { env: { IDLE_TIMEOUT_SECONDS: '1' }, constants });
     const reader = await askEvents(endpoint, subscription);
-    for (let count = 0; count < 4; count += 1) assert.equal(await reader.next(), ':');
+    for (let count = 0; count < 4; count += 1)
+      assert.equal(await reader.next(), ':', `round ${count}`);
   });
 
   test('a fault of the service in an execution is masked, and nothing else ends', async (t) => {
@@ -145,7 +151,7 @@ describe('a client', { concurrency: 4 }, () => {
     }
     await until('all but one stream ended', () => endpoint.streams.size <= 1);
     for (let count = 0; count < 10; count += 1) {
-      assert.equal(withoutId(await reader.next()), eventOf(`${count}`));
+      assert.equal(withoutId(await reader.next()), eventOf(`${count}`), `round ${count}`);
     }
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
     assert.deepEqual(endpoint.logged, []);
@@ -160,7 +166,11 @@ describe('a client', { concurrency: 4 }, () => {
       for (let at = 0; at < 40; at += 1) endpoint.comment(`${round} ${at} ${filler}`);
       for (let count = 0; count < 50; count += 1) await turn();
       for (let at = 0; at < 40; at += 1) {
-        assert.equal(withoutId(await reader.next()), eventOf(`${round} ${at} ${filler}`));
+        assert.equal(
+          withoutId(await reader.next()),
+          eventOf(`${round} ${at} ${filler}`),
+          `round ${at}`,
+        );
       }
     }
   });
@@ -174,7 +184,7 @@ describe('a client', { concurrency: 4 }, () => {
     for (let sent = 0; endpoint.streams.size === 2 && sent < 2_000; sent += 1) {
       const content = `${sent} ${'x'.repeat(50_000)}`;
       endpoint.comment(content);
-      assert.equal(withoutId(await reader.next()), eventOf(content));
+      assert.equal(withoutId(await reader.next()), eventOf(content), `round ${sent}`);
     }
     assert.equal(endpoint.streams.size, 1);
     assert.deepEqual(endpoint.dropped, ['slow_consumer']);
@@ -207,7 +217,8 @@ describe('of streams', { concurrency: 4 }, () => {
     assert.match(refused.text, /"code":"UNAVAILABLE"/);
     assert.match(String(refused.headers['retry-after']), /^[0-9]+$/);
     endpoint.comment('for all');
-    for (const reader of readers) assert.equal(withoutId(await reader.next()), eventOf('for all'));
+    for (const [at, reader] of readers.entries())
+      assert.equal(withoutId(await reader.next()), eventOf('for all'), `reader ${at}`);
     readers.pop()?.leave();
     await until('all but seven streams ended', () => endpoint.streams.size <= 7);
     await subscribe(endpoint);

@@ -60,7 +60,7 @@ test('an event is made once for all of a group, and who joins late gets those fr
   const first = await listen(endpoint, 2);
   endpoint.comment('one');
   for (const id of ['0', '1']) {
-    assert.deepEqual(await first.next(), { id, type: 'next', payload: data('one') });
+    assert.deepEqual(await first.next(), { id, type: 'next', payload: data('one') }, id);
   }
   const late = await listen(endpoint);
   endpoint.comment('two');
@@ -148,13 +148,13 @@ test('more members than one turn can serve all get the events, in order', async 
   for (let count = 0; count < 5; count += 1) clients.push(await listen(endpoint, 100));
   const contents = ['one', 'two', 'three'];
   for (const content of contents) endpoint.comment(content);
-  for (const client of clients) {
+  for (const [at, client] of clients.entries()) {
     const found = new Map<string | undefined, unknown[]>();
     for (let count = 0; count < 300; count += 1) {
       const { id, payload } = await client.next();
       found.set(id, [...(found.get(id) ?? []), payload]);
     }
-    assert.equal(found.size, 100);
+    assert.equal(found.size, 100, `client ${at}`);
     for (const payloads of found.values()) assert.deepEqual(payloads, contents.map(data));
   }
 });
@@ -200,8 +200,8 @@ for (const [what, refused, code] of [
     for (const id of ['a', 'b']) client.send(subscribe(id, `subscription ${refused}`));
     for (const id of ['a', 'b']) {
       const message = await client.next();
-      assert.deepEqual([message.id, message.type], [id, 'error']);
-      assert.match(JSON.stringify(message.payload), new RegExp(code));
+      assert.deepEqual([message.id, message.type], [id, 'error'], id);
+      assert.match(JSON.stringify(message.payload), new RegExp(code), id);
     }
     assert.deepEqual(endpoint.subscriptions.count(), none);
     assert.deepEqual(endpoint.logged, []);

@@ -93,8 +93,12 @@ for (const [verb, protocol, result] of [
       assert.match(JSON.stringify(payload), /"PersistedQueryNotFound".*PERSISTED_QUERY_NOT_FOUND/);
       for (const text of [typename, undefined, null]) {
         client.send({ id: '1', type: verb, payload: { query: text, extensions } });
-        assert.deepEqual(await client.next(), { id: '1', type: result, payload: data });
-        assert.equal((await client.next()).type, 'complete');
+        assert.deepEqual(
+          await client.next(),
+          { id: '1', type: result, payload: data },
+          JSON.stringify(text),
+        );
+        assert.equal((await client.next()).type, 'complete', JSON.stringify(text));
       }
     });
 
@@ -146,7 +150,7 @@ describe('a client that says nothing', { concurrency: true }, () => {
       const { port } = await startEndpoint(t, { constants: { wsPingSeconds: 1 } });
       const often = await connectReady(port, { protocols, keepAlives: true });
       for (let count = 0; count < 2; count += 1) {
-        assert.deepEqual(await often.next(), { type: 'ka' });
+        assert.deepEqual(await often.next(), { type: 'ka' }, `round ${count}`);
       }
       await often.close();
       const { port: other } = await startEndpoint(t);

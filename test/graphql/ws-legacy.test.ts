@@ -82,7 +82,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
         for (const content of ['one', 'two', 'é'.repeat(3_000)]) {
           endpoint().comment(content);
           const payload = { data: { commentAdded: { content } } };
-          assert.deepEqual(await client.next(), { type: 'data', id: 's', payload });
+          assert.deepEqual(await client.next(), { type: 'data', id: 's', payload }, content);
         }
       });
 

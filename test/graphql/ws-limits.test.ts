@@ -104,7 +104,7 @@ describe('operations', { concurrency: 4 }, () => {
     assert.equal((await client.next()).type, 'complete');
     endpoint.comment('for the others');
     for (let other = 1; other < 100; other += 1) {
-      assert.equal((await client.next()).id, `${other}`);
+      assert.equal((await client.next()).id, `${other}`, `round ${other}`);
     }
   });
 
@@ -131,8 +131,8 @@ describe('operations', { concurrency: 4 }, () => {
     assert.equal((await client.ask({ type: 'connection_init' })).id, '100');
     assert.equal((await client.next()).type, 'connection_ack');
     for (let id = 0; id < 100; id += 1) {
-      assert.equal((await client.next()).id, `${id}`);
-      assert.equal((await client.next()).type, 'complete');
+      assert.equal((await client.next()).id, `${id}`, `round ${id}`);
+      assert.equal((await client.next()).type, 'complete', `round ${id}`);
     }
   });
 
@@ -170,8 +170,8 @@ describe('operations', { concurrency: 4 }, () => {
     assert.ok(executed < 80, `${executed} executed though nothing is read`);
     client.socket.resume();
     for (let count = 0; count < 90; count += 1) {
-      assert.deepEqual((await client.next()).payload, big);
-      assert.equal((await client.next()).id, `q${count}`);
+      assert.deepEqual((await client.next()).payload, big, `round ${count}`);
+      assert.equal((await client.next()).id, `q${count}`, `round ${count}`);
     }
   });
 

@@ -30,7 +30,7 @@ describe('operations over graphql-transport-ws', () => {
       for (const round of [1, 2, 3]) {
         const { type } = await client.ask(subscribe('same', introspection));
         assert.equal(type, 'next', `round ${round}`);
-        assert.equal((await client.next()).type, 'complete');
+        assert.equal((await client.next()).type, 'complete', `${round}`);
       }
     });
 
@@ -151,7 +151,7 @@ describe('operations over graphql-transport-ws', () => {
       const ids = new Set<string | undefined>();
       for (let count = 0; count < 3; count += 1) {
         const { id, payload } = await client.next();
-        assert.deepEqual(payload, { data });
+        assert.deepEqual(payload, { data }, `round ${count}`);
         ids.add(id);
       }
       assert.deepEqual(ids, new Set(['of it', 'of it too', 'of all']));
@@ -167,9 +167,13 @@ describe('operations over graphql-transport-ws', () => {
         const content = 'é'.repeat(length);
         endpoint().comment(content);
         const { payload } = await client.next();
-        assert.deepEqual(payload, {
-          data: { commentAdded: { content, postId: endpoint().postId } },
-        });
+        assert.deepEqual(
+          payload,
+          {
+            data: { commentAdded: { content, postId: endpoint().postId } },
+          },
+          `${length}`,
+        );
       }
     });
   });

@@ -154,7 +154,7 @@ describe('graphql-transport-ws', () => {
     for (const client of clients) {
       for (const content of contents) {
         const payload = { data: { commentAdded: { content } } };
-        assert.deepEqual(await client.next(), { id: 's', type: 'next', payload });
+        assert.deepEqual(await client.next(), { id: 's', type: 'next', payload }, content);
       }
       client.send({ id: 's', type: 'complete' });
       await client.settle();
@@ -184,7 +184,8 @@ describe('a clean stop', { concurrency: 4 }, () => {
     ];
     clients[1]?.send(subscribe('s', subscription));
     const stopped = endpoint.stop();
-    for (const client of clients) assert.equal((await client.closed).code, 1001);
+    for (const [at, client] of clients.entries())
+      assert.equal((await client.closed).code, 1001, `client ${at}`);
     await stopped;
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
   });

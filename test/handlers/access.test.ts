@@ -65,22 +65,31 @@ describe('owners', { concurrency: true }, () => {
         const refused = await send(server, change, user);
         const { code } = (await refused.json()) as { code: string };
         assert.deepEqual([refused.status, code], [403, 'forbidden'], path);
-        assert.equal(await statusOf(server, change), 401);
-        assert.equal(await statusOf(server, change, bearer('x.y.z')), 401);
+        assert.equal(await statusOf(server, change), 401, JSON.stringify(change));
+        assert.equal(await statusOf(server, change, bearer('x.y.z')), 401, JSON.stringify(change));
         // Conditions, a broken body and another case of the id are no way around.
-        assert.equal(await statusOf(server, change, { ...user, 'If-Match': '*' }), 403);
+        assert.equal(
+          await statusOf(server, change, { ...user, 'If-Match': '*' }),
+          403,
+          JSON.stringify(change),
+        );
         const [method, , ...body] = change;
         const upper = path.replace(/[a-f]/g, (letter) => letter.toUpperCase());
         const same = `/posts/${upper.split('/').at(-1) ?? ''}`;
-        assert.equal(await statusOf(server, [method, same, ...body], user), 403);
+        assert.equal(
+          await statusOf(server, [method, same, ...body], user),
+          403,
+          JSON.stringify(change),
+        );
       }
-      assert.equal(await statusOf(server, ['PUT', path, { title: 1 }], user), 403);
+      assert.equal(await statusOf(server, ['PUT', path, { title: 1 }], user), 403, path);
     }
     assert.equal(await statusOf(server, ['PUT', '/posts/none', texts], user), 404);
-    for (const change of changes(own)) assert.equal(await statusOf(server, change, user), 204);
+    for (const change of changes(own))
+      assert.equal(await statusOf(server, change, user), 204, JSON.stringify(change));
     const again = await send(server, ['POST', '/posts', texts], user);
     for (const change of changes(again.headers.get('location') ?? '')) {
-      assert.equal(await statusOf(server, change, admin), 204);
+      assert.equal(await statusOf(server, change, admin), 204, JSON.stringify(change));
     }
     assert.equal(await statusOf(server, ['POST', '/api/todos', { title: 'a' }], user), 201);
     assert.equal(await statusOf(server, ['GET', '/posts']), 200);
@@ -90,9 +99,9 @@ describe('owners', { concurrency: true }, () => {
     for (const [mode, anonymous] of Object.entries({ writes: 401, none: 204 })) {
       const server = await start(t, mode);
       const change = ['DELETE', `/posts/${await firstId(server, '/posts')}`] as const;
-      assert.equal(await statusOf(server, change), anonymous);
+      assert.equal(await statusOf(server, change), anonymous, mode);
       if (mode === 'none') continue;
-      assert.equal(await statusOf(server, change, bearer(await logIn(server))), 204);
+      assert.equal(await statusOf(server, change, bearer(await logIn(server))), 204, mode);
     }
   });
 });
@@ -206,7 +215,7 @@ describe('members', { concurrency: true }, () => {
     // So that the response is in the cache.
     for (let time = 0; time < 2; time += 1) {
       const response = await send(server, one, member);
-      assert.match(await response.text(), /"allPosts":\[\{/);
+      assert.match(await response.text(), /"allPosts":\[\{/, `round ${time}`);
     }
     const query = (text: string): string => `/graphql?query=${encodeURIComponent(text)}`;
     const form = new FormData();
@@ -215,7 +224,7 @@ describe('members', { concurrency: true }, () => {
     const events = { Accept: 'text/event-stream' };
     const batchOfTwo = [{ query: allPosts }, { query: '{ __typename }' }];
     for (const headers of [{}, bearer('x.y.z'), { Authorization: 'Basic x' }]) {
-      for (const asking of [
+      for (const [at, asking] of [
         send(server, one, headers),
         send(server, one, { ...headers, Accept: 'application/graphql-response+json' }),
         send(server, ['GET', query(allPosts)], headers),
@@ -227,10 +236,14 @@ describe('members', { concurrency: true }, () => {
         send(server, ['GET', query(commentAdded)], { ...headers, ...events }),
         send(server, ['POST', '/graphql', { query: commentAdded }], { ...headers, ...events }),
         server.fetch('/graphql', { method: 'POST', body: form, headers }),
-      ]) {
+      ].entries()) {
         const text = await (await asking).text();
-        assert.match(text, /UNAUTHENTICATED|"status":401/);
-        assert.doesNotMatch(text, /"title":"(?!Unauthorized)|"name":|"data":\{"__typename"|:\n\n/);
+        assert.match(text, /UNAUTHENTICATED|"status":401/, `asking ${at}`);
+        assert.doesNotMatch(
+          text,
+          /"title":"(?!Unauthorized)|"name":|"data":\{"__typename"|:\n\n/,
+          `asking ${at}`,
+        );
       }
     }
     const batch = ['POST', '/graphql', [{ query: allPosts }, { query: '{' }]] as const;
@@ -253,8 +266,8 @@ describe('members', { concurrency: true }, () => {
         return answer;
       };
       for (const query of [allPosts, createPost, commentAdded]) {
-        assert.match(await ask(query), /"type":"error".*UNAUTHENTICATED/);
-        assert.match(await ask(query, { Authorization: 'Bearer x' }), /UNAUTHENTICATED/);
+        assert.match(await ask(query), /"type":"error".*UNAUTHENTICATED/, query);
+        assert.match(await ask(query, { Authorization: 'Bearer x' }), /UNAUTHENTICATED/, query);
       }
       const member = bearer(await logIn(server));
       assert.match(await ask(allPosts, member), /"allPosts":\[\{/);

@@ -35,12 +35,12 @@ test('a login gives a token, and the token gives the profile', async (t) => {
 
   for (const scheme of ['Bearer', 'bearer', 'bEaReR  ']) {
     const found = await askProfile(server, `${scheme} ${body['access_token']}`);
-    assert.equal(found.status, 200);
-    assert.equal(found.headers.get('cache-control'), 'no-store');
+    assert.equal(found.status, 200, scheme);
+    assert.equal(found.headers.get('cache-control'), 'no-store', scheme);
     const account = (await found.json()) as Record<string, unknown>;
-    assert.deepEqual(Object.keys(account), ['username', 'email', 'id', 'roles']);
-    assert.equal(account['username'], 'admin');
-    assert.deepEqual(account['roles'], ['USER', 'ADMIN']);
+    assert.deepEqual(Object.keys(account), ['username', 'email', 'id', 'roles'], scheme);
+    assert.equal(account['username'], 'admin', scheme);
+    assert.deepEqual(account['roles'], ['USER', 'ADMIN'], scheme);
   }
 });
 
@@ -57,7 +57,7 @@ test('an unknown user and a wrong password get the same response', async (t) => 
   assert.match(text, /"code":"invalid_credentials"/);
   // Members of every object are no users.
   for (const name of ['__proto__', 'constructor', 'toString']) {
-    assert.equal((await askLogin(server, name, 'password')).status, 401);
+    assert.equal((await askLogin(server, name, 'password')).status, 401, name);
   }
 });
 
@@ -101,19 +101,19 @@ test('the profile needs a good token: the challenge says what was wrong', async 
   const missing = [undefined, 'Basic dXNlcjpwYXNzd29yZA==', good, `Bearer${good}`, `Token ${good}`];
   for (const authorization of missing) {
     const response = await askProfile(server, authorization);
-    assert.equal(response.status, 401);
-    assert.equal(response.headers.get('www-authenticate'), 'Bearer realm="inkwell"');
-    assert.equal((await problemOf(response)).code, 'missing_token');
+    assert.equal(response.status, 401, authorization);
+    assert.equal(response.headers.get('www-authenticate'), 'Bearer realm="inkwell"', authorization);
+    assert.equal((await problemOf(response)).code, 'missing_token', authorization);
   }
   const texts = ['', 'x', `${good}x`, `${good}=`, `${good} ${good}`, `${good}, Bearer ${good}`];
   texts.push(`${good},`, `"${good}"`, `token=${good}`, 'a'.repeat(15_000), ofStranger);
   const invalid = ['Bearer', ...texts.map((text) => `Bearer ${text}`)];
   for (const authorization of invalid) {
     const response = await askProfile(server, authorization);
-    assert.equal(response.status, 401);
+    assert.equal(response.status, 401, authorization);
     const challenge = response.headers.get('www-authenticate');
-    assert.equal(challenge, 'Bearer realm="inkwell", error="invalid_token"');
-    assert.equal((await problemOf(response)).code, 'invalid_token');
+    assert.equal(challenge, 'Bearer realm="inkwell", error="invalid_token"', authorization);
+    assert.equal((await problemOf(response)).code, 'invalid_token', authorization);
   }
 });
 
@@ -164,12 +164,16 @@ test('a file of accounts replaces the demo accounts; in production there are non
   for (const given of [env, { ...env, ...production, DEMO_DATA: 'false' }]) {
     const server = await startServer(t, { env: given });
     const profile = await askProfile(server, `Bearer ${await logIn(server, 'ann', 'ink')}`);
-    assert.deepEqual(pluck([(await profile.json()) as typeof ann], 'email'), [ann.email]);
-    assert.equal((await askLogin(server, 'user', 'password')).status, 401);
+    assert.deepEqual(
+      pluck([(await profile.json()) as typeof ann], 'email'),
+      [ann.email],
+      JSON.stringify(given),
+    );
+    assert.equal((await askLogin(server, 'user', 'password')).status, 401, JSON.stringify(given));
   }
   for (const given of [production, { DEMO_DATA: 'false' }]) {
     const bare = await startServer(t, { env: given });
-    assert.equal((await askLogin(bare, 'user', 'password')).status, 401);
+    assert.equal((await askLogin(bare, 'user', 'password')).status, 401, JSON.stringify(given));
   }
 
   await writeFile(usersFile, '[{}]');
@@ -214,9 +218,9 @@ test('after too many failures an account has to wait, and no other one', async (
     monotonicNow: () => clock.milliseconds,
   });
   // Failures count until a success.
-  for (const status of [401, 200, 401, 200, 401, 401]) {
+  for (const [at, status] of [401, 200, 401, 200, 401, 401].entries()) {
     const password = status === 200 ? 'password' : 'guess';
-    assert.equal((await askLogin(server, 'user', password)).status, status);
+    assert.equal((await askLogin(server, 'user', password)).status, status, `status ${at}`);
   }
   const refused = await askLogin(server, 'user', 'password');
   assert.equal(refused.status, 429);

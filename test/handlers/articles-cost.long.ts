@@ -54,12 +54,12 @@ test('others are served beside articles of every shape, in a small heap', async 
       const status = await send('/api/articles/1', jsonPatch, text);
       assert.equal(status, at === 0 ? 204 : 409, what);
     }
-    assert.equal(await send('/api/articles/1', mergePatch, `{"title":"b"}`), 204);
-    assert.equal(await send('/api/articles/1', mergePatch, `{"more":${more}}`), 204);
-    assert.equal(await send('/api/articles/1', mergePatch, `{"other":${more}}`), 413);
+    assert.equal(await send('/api/articles/1', mergePatch, `{"title":"b"}`), 204, what);
+    assert.equal(await send('/api/articles/1', mergePatch, `{"more":${more}}`), 204, what);
+    assert.equal(await send('/api/articles/1', mergePatch, `{"other":${more}}`), 413, what);
     const all = JSON.stringify([{ op: 'test', path: '/0/title', value: 'b' }]);
-    assert.equal(await send('/api/articles', jsonPatch, all), 204);
-    assert.equal((await fetch(`${url}/api/articles`, { method: 'HEAD' })).status, 200);
+    assert.equal(await send('/api/articles', jsonPatch, all), 204, what);
+    assert.equal((await fetch(`${url}/api/articles`, { method: 'HEAD' })).status, 200, what);
     await assertServed(what);
   }
   const numbers = JSON.stringify({ id: 1, title: 'a', x: Array.from({ length: 49_000 }, () => 1) });

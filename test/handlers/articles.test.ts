@@ -10,10 +10,10 @@ test('the two articles of the start are listed and found by id', async (t) => {
   const server = await start(t);
   const articles = (await server.get('/api/articles')) as { id: number }[];
   assert.deepEqual(pluck(articles, 'id'), [1, 2]);
-  for (const article of articles) {
+  for (const [at, article] of articles.entries()) {
     const members = ['id', 'title', 'author', 'content', 'tags', 'publishedAt'];
-    assert.deepEqual(Object.keys(article), members);
-    assert.deepEqual(await server.get(`/api/articles/${article.id}`), article);
+    assert.deepEqual(Object.keys(article), members, `article ${at}`);
+    assert.deepEqual(await server.get(`/api/articles/${article.id}`), article, `article ${at}`);
   }
 });
 
@@ -295,5 +295,5 @@ test('patches that come together lose no update', async (t) => {
   );
   assert.ok(responses.every(({ status }) => status === 204));
   const article = (await server.get('/api/articles/1')) as Record<string, unknown>;
-  for (const index of times(50)) assert.equal(article[`member${index}`], index);
+  for (const index of times(50)) assert.equal(article[`member${index}`], index, `round ${index}`);
 });

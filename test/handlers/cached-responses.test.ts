@@ -84,12 +84,16 @@ for (const { name, skip, newUrl } of stores) {
 it('a mutation runs each time, and responses are kept apart by media type', async (t) => {
   const server = await startServer(t);
   const create = toQuery('mutation { createPost(createPostInput: { title: "a", content: "b" }) }');
-  for (const body of [create, `[${create}]`]) {
-    assert.notEqual(await ask(server, body), await ask(server, body));
+  for (const [at, body] of [create, `[${create}]`].entries()) {
+    assert.notEqual(await ask(server, body), await ask(server, body), `body ${at}`);
   }
   for (const type of ['json', 'graphql-response+json', 'json', 'graphql-response+json']) {
     const found = await ask(server, toQuery('{ allPosts { id } }'), `application/${type}`);
-    assert.match(found, new RegExp(`^200 application/${type.replace('+', '\\+')}; charset=utf-8 `));
+    assert.match(
+      found,
+      new RegExp(`^200 application/${type.replace('+', '\\+')}; charset=utf-8 `),
+      type,
+    );
   }
 });
 
@@ -97,7 +101,7 @@ it('a body that looks like the key of a kept response is none', async (t) => {
   const server = await startServer(t);
   await server.fetch('/posts');
   for (const text of ['GET /posts', '"/posts"', 'POST application/json {}']) {
-    assert.match(await ask(server, text), /^400 /);
+    assert.match(await ask(server, text), /^400 /, text);
   }
 });
 

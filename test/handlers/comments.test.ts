@@ -36,7 +36,8 @@ test('GET /posts/{id}/comments: 200, the oldest first (R2, R11)', async (t) => {
   }
   const comments = await list();
   assert.deepEqual(pluck(comments, 'content'), ['first', 'second', 'third']);
-  for (const one of comments) assert.deepEqual(Object.keys(one), ['id', 'content', 'createdAt']);
+  for (const [at, one] of comments.entries())
+    assert.deepEqual(Object.keys(one), ['id', 'content', 'createdAt'], `number ${at}`);
 });
 
 test('GET /comments/{id}: 200, the comment with a summary of its post (R11)', async (t) => {
@@ -55,21 +56,21 @@ test('a missing comment is 404 with a JSON body that has a key error', async (t)
   const server = await startServer(t);
   for (const id of [missing, 'x', '__proto__']) {
     const response = await server.fetch(`/comments/${id}`);
-    assert.equal(response.status, 404);
-    assert.match(response.headers.get('content-type') ?? '', /json/);
+    assert.equal(response.status, 404, id);
+    assert.match(response.headers.get('content-type') ?? '', /json/, id);
     const { error } = (await response.json()) as { error: unknown };
-    assert.ok(typeof error === 'string' && error !== '');
+    assert.ok(typeof error === 'string' && error !== '', id);
   }
 });
 
 test('a missing post is 404 before the body is judged (R7)', async (t) => {
   const server = await startServer(t);
   for (const id of [missing, 'x']) {
-    assert.equal((await server.fetch(`/posts/${id}/comments`)).status, 404);
-    for (const body of ['{"content":"a"}', '{}', 'rubbish', undefined]) {
+    assert.equal((await server.fetch(`/posts/${id}/comments`)).status, 404, id);
+    for (const [at, body] of ['{"content":"a"}', '{}', 'rubbish', undefined].entries()) {
       const init = body === undefined ? {} : { body };
       const response = await server.fetch(`/posts/${id}/comments`, { method: 'POST', ...init });
-      assert.equal(response.status, 404);
+      assert.equal(response.status, 404, `body ${at}`);
     }
   }
 });
@@ -77,8 +78,15 @@ test('a missing post is 404 before the body is judged (R7)', async (t) => {
 test('a body that is no comment is refused, and nothing is stored', async (t) => {
   const server = await startServer(t);
   const post = await createPost(server);
-  for (const body of [{}, { content: '' }, { content: ' \n' }, { content: 1 }, [], null]) {
-    assert.equal((await server.send('POST', `${post}/comments`, body)).status, 422);
+  for (const [at, body] of [
+    {},
+    { content: '' },
+    { content: ' \n' },
+    { content: 1 },
+    [],
+    null,
+  ].entries()) {
+    assert.equal((await server.send('POST', `${post}/comments`, body)).status, 422, `body ${at}`);
   }
   assert.deepEqual(await (await server.fetch(`${post}/comments`)).json(), []);
 });

@@ -61,23 +61,23 @@ function describeConditions(open: (context: TestContext) => Promise<Nodes>): voi
     paths.push('/api/todos', new URL(todo.headers.get('location') ?? '').pathname);
     for (const path of [...paths, '/api/articles', '/api/articles/1']) {
       const tag = await tagOf(one, path);
-      assert.equal(await tagOf(one, path), tag);
+      assert.equal(await tagOf(one, path), tag, path);
       for (const value of [tag, `W/${tag}`, `"x", ${tag}`, '*']) {
         const same = await get(one, path, { 'If-None-Match': value });
         assert.deepEqual([same.status, await same.text()], [304, ''], `${path} ${value}`);
-        assert.equal(same.headers.get('etag'), tag);
+        assert.equal(same.headers.get('etag'), tag, value);
         const headers = { 'If-None-Match': value };
-        assert.equal((await one.fetch(path, { method: 'HEAD', headers })).status, 304);
+        assert.equal((await one.fetch(path, { method: 'HEAD', headers })).status, 304, value);
       }
       const changed = await get(one, path, { 'If-None-Match': '"x", W/"y"' });
-      assert.equal(changed.status, 200);
+      assert.equal(changed.status, 200, path);
       const same = await get(one, path, { 'If-Match': `"x", ${tag}` });
-      assert.deepEqual([same.status, await same.text()], [200, await changed.text()]);
+      assert.deepEqual([same.status, await same.text()], [200, await changed.text()], path);
       // Strong comparison (RFC 9110 §13.1.1).
       for (const value of ['"x"', `W/${tag}`]) {
-        assert.equal((await get(one, path, { 'If-Match': value })).status, 412);
+        assert.equal((await get(one, path, { 'If-Match': value })).status, 412, value);
       }
-      if (one !== other) assert.equal(await tagOf(other, path), tag);
+      if (one !== other) assert.equal(await tagOf(other, path), tag, path);
     }
   });
 
@@ -89,7 +89,11 @@ function describeConditions(open: (context: TestContext) => Promise<Nodes>): voi
     assert.notEqual(await tagOf(one, post), old[0]);
     assert.notEqual(await tagOf(one, '/posts'), old[1]);
     for (const [index, path] of [post, '/posts'].entries()) {
-      assert.equal((await get(one, path, { 'If-None-Match': old[index] ?? '' })).status, 200);
+      assert.equal(
+        (await get(one, path, { 'If-None-Match': old[index] ?? '' })).status,
+        200,
+        `round ${index}`,
+      );
     }
   });
 
@@ -98,12 +102,12 @@ function describeConditions(open: (context: TestContext) => Promise<Nodes>): voi
     const post = await createPost(one, 'one');
     const put = ['PUT', post, { title: 'two', content: 'changed' }] as const;
     const first = await tagOf(one, post);
-    for (const refused of [{ 'If-Match': '"x"' }, { 'If-Match': `W/${first}` }]) {
-      assert.equal(await change(one, put, refused), 412);
-      assert.equal(await change(one, ['DELETE', post], refused), 412);
+    for (const [at, refused] of [{ 'If-Match': '"x"' }, { 'If-Match': `W/${first}` }].entries()) {
+      assert.equal(await change(one, put, refused), 412, `refused ${at}`);
+      assert.equal(await change(one, ['DELETE', post], refused), 412, `refused ${at}`);
     }
-    for (const refused of [first, `W/${first}`, '*']) {
-      assert.equal(await change(one, put, { 'If-None-Match': refused }), 412);
+    for (const [at, refused] of [first, `W/${first}`, '*'].entries()) {
+      assert.equal(await change(one, put, { 'If-None-Match': refused }), 412, `refused ${at}`);
     }
     assert.equal(await tagOf(other, post), first);
     assert.equal(await change(other, put, { 'If-Match': `"x", ${first}` }), 204);
@@ -175,7 +179,7 @@ test('a condition on articles that are too long to be changed together is 413', 
   const content = 'x'.repeat(1_000_000);
   for (let count = 0; count < 4; count += 1) {
     const made = await server.send('POST', '/api/articles', { title: 'Long', content });
-    assert.equal(made.status, 201);
+    assert.equal(made.status, 201, `round ${count}`);
   }
   assert.equal(await patch('"x"'), 412);
   const { headers } = await server.fetch('/api/articles');

@@ -111,7 +111,11 @@ describe('a page on another port', { skip: noBrowser }, () => {
 
   it('gets nothing where its origin is not allowed', async () => {
     for (const sent of [{}, json('POST', { title: 'x', content: 'x' })]) {
-      assert.match((await send(`${shut.url}/posts`, sent)).failed ?? '', /Failed to fetch/);
+      assert.match(
+        (await send(`${shut.url}/posts`, sent)).failed ?? '',
+        /Failed to fetch/,
+        JSON.stringify(sent),
+      );
     }
     const form = await page.evaluate(async (url) => {
       const body = new FormData();

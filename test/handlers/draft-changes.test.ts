@@ -40,8 +40,12 @@ for (const place of stores) {
         for (const person of ['anonymous', 'other'] as const) {
           assert.deepEqual(await statuses(blog, post, person), all(expected), status);
         }
-        assert.deepEqual(await statuses(blog, post, 'author'), all([200, 200, isOpen, true]));
-        assert.deepEqual(await statuses(blog, post, 'admin'), all([200, 200, true, true]));
+        assert.deepEqual(
+          await statuses(blog, post, 'author'),
+          all([200, 200, isOpen, true]),
+          status,
+        );
+        assert.deepEqual(await statuses(blog, post, 'admin'), all([200, 200, true, true]), status);
       }
     });
 
@@ -55,14 +59,15 @@ for (const place of stores) {
         const comment = response.headers.get('location')?.split('/').at(-1) ?? 'none';
         return seen(response, new Map([[comment, 'COMMENT']]));
       };
-      for (const post of [hidden, removed]) assert.match(await repeat(post, 'c'), /^\[201/);
+      for (const [at, post] of [hidden, removed].entries())
+        assert.match(await repeat(post, 'c'), /^\[201/, `post ${at}`);
       await blog.setStatus(hidden, 'DRAFT');
       await blog.remove(removed);
       for (const [content, prefer] of [['c'], ['c', 'return=representation'], ['d']] as const) {
         const expected = await repeat(removed, content, prefer);
         // R40: what was done before is not looked at again; another request is refused.
-        assert.match(expected, content === 'c' ? /^\[201.*replayed/ : /^\[422/);
-        assert.equal(await repeat(hidden, content, prefer), expected);
+        assert.match(expected, content === 'c' ? /^\[201.*replayed/ : /^\[422/, content);
+        assert.equal(await repeat(hidden, content, prefer), expected, content);
       }
     });
 

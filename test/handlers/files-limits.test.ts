@@ -51,8 +51,8 @@ suite('the limits of uploads', () => {
       const sent = form({ [name]: file(Buffer.alloc(size), name) });
       const response = await postForm(server, 'list', sent);
       assert.equal(response.status, status, `${name} ${size}`);
-      if (status === 507) assert.deepEqual(await refusal(response), [507, 'storage_full']);
-      assert.ok((await filesOnDisk(server)).length <= (size === 299_999 ? 2 : 1));
+      if (status === 507) assert.deepEqual(await refusal(response), [507, 'storage_full'], name);
+      assert.ok((await filesOnDisk(server)).length <= (size === 299_999 ? 2 : 1), name);
     }
   });
 });

@@ -24,7 +24,8 @@ suite('GET /api/multiparts', () => {
       return response.headers.get('content-type') ?? '';
     };
     const types = await Promise.all([typeOf(), typeOf()]);
-    for (const type of types) assert.match(type, /^multipart\/form-data; boundary=[\w-]{56}$/);
+    for (const [at, type] of types.entries())
+      assert.match(type, /^multipart\/form-data; boundary=[\w-]{56}$/, `type ${at}`);
     assert.notEqual(types[0], types[1]);
     const other = await server.fetch('/api/multiparts', { headers: { Accept: 'text/html' } });
     assert.deepEqual(await refusal(other), [406, 'not_acceptable']);
@@ -35,8 +36,12 @@ suite('GET /api/multiparts', () => {
     for (const text of ['old', 'new']) {
       await postForm(server, 'simple', form({ part: file(text, 'a.txt') }));
       const head = await server.fetch('/api/multiparts', { method: 'HEAD' });
-      assert.deepEqual([head.status, head.headers.get('content-length')], [200, null]);
-      assert.match(head.headers.get('content-type') ?? '', /^multipart\/form-data; boundary=/);
+      assert.deepEqual([head.status, head.headers.get('content-length')], [200, null], text);
+      assert.match(
+        head.headers.get('content-type') ?? '',
+        /^multipart\/form-data; boundary=/,
+        text,
+      );
     }
     await postForm(server, 'simple', form({ part: file('last', 'a.txt') }));
     assert.equal((await filesOnDisk(server)).length, 1);
@@ -201,7 +206,7 @@ suite('POST /api/multiparts/list', () => {
     for (const name of [...control, `${'é'.repeat(127)}xx`]) {
       const parts = form({ good: file('1', 'good.txt'), bad: file('2', name) });
       const response = await postForm(server, 'list', parts);
-      assert.deepEqual(await refusal(response), [400, 'invalid_multipart']);
+      assert.deepEqual(await refusal(response), [400, 'invalid_multipart'], name);
     }
     assert.deepEqual(await filesOnDisk(server), []);
   });
@@ -247,7 +252,7 @@ suite('POST /api/multiparts/list', () => {
     const server = await startServer(t);
     for (const head of ['', 'X', 'Content-Disposition: attachment']) {
       const response = await refusal(await postForm(server, 'list', withHead(head)));
-      assert.deepEqual(response, [400, 'invalid_multipart']);
+      assert.deepEqual(response, [400, 'invalid_multipart'], head);
     }
     assert.deepEqual(await filesOnDisk(server), []);
     assert.equal((await postForm(server, 'list', form({ a: file('1', 'a') }))).status, 200);

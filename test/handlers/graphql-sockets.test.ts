@@ -28,9 +28,9 @@ test('a comment by REST, by GraphQL and over a socket reaches both protocols in 
   const older = await connectReady(server.port, { protocols: ['graphql-ws'] });
   modern.send({ id: '1', type: 'subscribe', payload: { query: subscription } });
   older.send({ id: '1', type: 'start', payload: { query: subscription } });
-  for (const client of [modern, older]) {
+  for (const [at, client] of [modern, older].entries()) {
     client.send({ type: 'ping' });
-    assert.equal((await client.next()).type, 'pong');
+    assert.equal((await client.next()).type, 'pong', `client ${at}`);
   }
   const add = (content: string): string =>
     `mutation { addComment(commentInput: {postId: "${postId.toUpperCase()}", content: "${content}"}) }`;
@@ -43,8 +43,8 @@ test('a comment by REST, by GraphQL and over a socket reaches both protocols in 
 
   for (const content of ['by REST', 'by GraphQL', 'over a socket']) {
     const payload = { data: { commentAdded: { content, postId } } };
-    assert.deepEqual(await modern.next(), { id: '1', type: 'next', payload });
-    assert.deepEqual(await older.next(), { id: '1', type: 'data', payload });
+    assert.deepEqual(await modern.next(), { id: '1', type: 'next', payload }, content);
+    assert.deepEqual(await older.next(), { id: '1', type: 'data', payload }, content);
   }
   await modern.close();
   await older.close();

@@ -127,8 +127,8 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
         response.url().endsWith('/auth/refresh'),
       );
       const { access_token: token } = (await refreshed.json()) as { access_token: string };
-      assert.notEqual(`Bearer ${token}`, first);
-      assert.equal(await sentToken(), `Bearer ${token}`);
+      assert.notEqual(`Bearer ${token}`, first, `round ${count}`);
+      assert.equal(await sentToken(), `Bearer ${token}`, `round ${count}`);
     }
     // A refused log-in is a fault to the browser.
     assert.ok(faults.splice(0).every((fault) => fault.includes('401')));

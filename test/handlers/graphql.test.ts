@@ -62,10 +62,10 @@ test('what is refused: 200 as application/json, its own status as the newer type
   ] as const) {
     await context.test(query, async () => {
       const older = await post(server, { query });
-      assert.deepEqual([older.status, older.type, ...codes(older.body)], [200, json, code]);
+      assert.deepEqual([older.status, older.type, ...codes(older.body)], [200, json, code], query);
       const newer = await post(server, { query }, { Accept: modern });
-      assert.deepEqual([newer.status, newer.type], [status, `${modern}; charset=utf-8`]);
-      assert.deepEqual(codes(newer.body), [code]);
+      assert.deepEqual([newer.status, newer.type], [status, `${modern}; charset=utf-8`], query);
+      assert.deepEqual(codes(newer.body), [code], query);
     });
   }
 });
@@ -120,7 +120,7 @@ test('a GET runs queries, and no mutations', async (context) => {
 test('a GET with bad parameters is 400, with an Accept that fails 406', async (context) => {
   const server = await start(context);
   for (const bad of [{}, { query: titles, variables: '{' }, { query: titles, variables: '5' }]) {
-    assert.equal((await get(server, bad)).status, 400);
+    assert.equal((await get(server, bad)).status, 400, JSON.stringify(bad));
   }
   const twice = await server.fetch(`/graphql?query={a}&query={b}`);
   assert.equal(twice.status, 400);
@@ -212,7 +212,7 @@ test('the schema is served as a file, with its directive and an ETag', async (co
   const etag = response.headers.get('etag') ?? '';
   for (const value of [etag, `"x", W/${etag}`, '*']) {
     const same = await ask({ 'If-None-Match': value });
-    assert.deepEqual([same.status, await same.text()], [304, '']);
+    assert.deepEqual([same.status, await same.text()], [304, ''], value);
   }
   const again = await ask({ 'If-None-Match': '"x"', Accept: 'application/graphql' });
   assert.equal(again.status, 200);

@@ -95,7 +95,8 @@ test('while the database is away the server is not ready, but alive', { skip }, 
   assert.deepEqual(await untilReady(200), ready);
   await database.stop();
   assert.deepEqual(await untilReady(503), away);
-  for (const path of ['/livez', '/hello']) assert.equal((await server.fetch(path)).status, 200);
+  for (const path of ['/livez', '/hello'])
+    assert.equal((await server.fetch(path)).status, 200, path);
   await database.start();
   assert.deepEqual(await untilReady(200), ready);
 });
@@ -117,7 +118,7 @@ describe('ADMIN_PORT', { concurrency: true }, () => {
     assert.deepEqual(await statusAndBody(await fetch(`${admin}/livez`)), [200, { status: 'live' }]);
     assert.deepEqual(await statusAndBody(await fetch(`${admin}/readyz`)), [200, ready]);
     for (const path of ['/hello', '/graphql', '/posts']) {
-      assert.equal((await fetch(admin + path)).status, 404);
+      assert.equal((await fetch(admin + path)).status, 404, path);
     }
     const upgrade = get('/graphql', 'Connection: Upgrade', 'Upgrade: websocket');
     assert.equal((await askRaw(t, Number(new URL(admin).port), upgrade)).status, 404);

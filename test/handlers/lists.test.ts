@@ -65,14 +65,17 @@ test('posts, comments, todos and articles are read in pages, each linked to the 
   for (const path of ['/posts', `/posts/${post}/comments`, '/api/todos', '/api/articles']) {
     const whole = (await (await server.fetch(path)).json()) as Listed[];
     const pages = await readPages(server, `${path}?limit=2`);
-    assert.deepEqual(pages.flat(), whole);
-    assert.ok(pages.every((page) => page.length <= 2));
-    assert.deepEqual(await readPages(server, `${path}?limit=1000`), [whole]);
+    assert.deepEqual(pages.flat(), whole, path);
+    assert.ok(
+      pages.every((page) => page.length <= 2),
+      path,
+    );
+    assert.deepEqual(await readPages(server, `${path}?limit=1000`), [whole], path);
     const after = whole[2]?.id;
     const rest = await server.fetch(`${path}?after=${after}`);
-    assert.equal(rest.headers.get('link'), null);
-    assert.deepEqual(await rest.json(), whole.slice(3));
-    assert.equal((await server.fetch(`${path}?limit=2`, { method: 'HEAD' })).status, 200);
+    assert.equal(rest.headers.get('link'), null, path);
+    assert.deepEqual(await rest.json(), whole.slice(3), path);
+    assert.equal((await server.fetch(`${path}?limit=2`, { method: 'HEAD' })).status, 200, path);
   }
 });
 
@@ -131,9 +134,13 @@ test('posts are listed by their status, in pages too (R37)', async (t) => {
   for (const query of ['status=', 'status=draft', 'status=DRAFT&status=DRAFT']) {
     const response = await server.fetch(`/posts?${query}`);
     const { code, parameter, error } = (await response.json()) as Record<string, string>;
-    assert.deepEqual([response.status, code, parameter], [400, 'invalid_parameter', 'status']);
+    assert.deepEqual(
+      [response.status, code, parameter],
+      [400, 'invalid_parameter', 'status'],
+      query,
+    );
     const values = 'one of DRAFT, PENDING_MODERATION, PUBLISHED';
-    assert.equal(error, `The parameter status must be ${values}.`);
+    assert.equal(error, `The parameter status must be ${values}.`, query);
   }
   // Only posts have one.
   const todos = await (await server.fetch('/api/todos')).text();
@@ -162,12 +169,16 @@ test('bad parameters are refused with their name, others are not looked at', asy
       const response = await server.fetch(`${path}?${query}`);
       assert.equal(response.status, 400, query);
       const problem = (await response.json()) as Record<string, unknown>;
-      assert.equal(problem['code'], 'invalid_parameter');
-      assert.equal(problem['parameter'], parameter);
-      assert.match(String(problem['error']), new RegExp(`^The parameter ${parameter} must be `));
+      assert.equal(problem['code'], 'invalid_parameter', query);
+      assert.equal(problem['parameter'], parameter, query);
+      assert.match(
+        String(problem['error']),
+        new RegExp(`^The parameter ${parameter} must be `),
+        query,
+      );
     }
     const whole: unknown = await (await server.fetch(path)).json();
-    assert.deepEqual(await (await server.fetch(`${path}?Limit=2&page=3`)).json(), whole);
+    assert.deepEqual(await (await server.fetch(`${path}?Limit=2&page=3`)).json(), whole, path);
   }
   const missing = '019b8d5e-9c00-7000-8000-000000009999';
   assert.equal((await server.fetch(`/posts/${missing}/comments?limit=2`)).status, 404);
@@ -186,7 +197,7 @@ describe('pages of posts over GraphQL', () => {
       assert.equal(ids.length, 7);
       const pick = fc.integer({ min: 1, max: 9 });
       for (const first of new Set([1, 7, 8, 1_000, ...fc.sample(pick, 3)])) {
-        assert.deepEqual(await readAllPosts(server, first), ids);
+        assert.deepEqual(await readAllPosts(server, first), ids, `${first}`);
       }
       assert.deepEqual(await idsOf(server, { after: ids[2] }), ids.slice(3));
       const next = ids.slice(3, 5);
@@ -226,7 +237,7 @@ test('values out of their bounds are refused by name', async (t) => {
   }
   for (const first of [1.5, '2', 2 ** 31]) {
     const { errors } = await ask(server, { first });
-    assert.equal(errors?.[0]?.extensions.code, 'BAD_USER_INPUT');
+    assert.equal(errors?.[0]?.extensions.code, 'BAD_USER_INPUT', `${first}`);
   }
 });
 
@@ -240,7 +251,7 @@ test('a page counts no more objects than it gives', async (t) => {
   // A list of so many posts is refused without a limit.
   for (const variables of [{}, { after: ids[0] }, { first: 101 }]) {
     const { errors } = await ask(server, variables);
-    assert.equal(errors?.[0]?.extensions.code, 'PAYLOAD_TOO_LARGE');
+    assert.equal(errors?.[0]?.extensions.code, 'PAYLOAD_TOO_LARGE', JSON.stringify(variables));
   }
 });
 
@@ -259,7 +270,7 @@ test('what is read of a database is held to the memory of all requests', async (
   for (const _ of times(5)) {
     for (const variables of [{}, { first: 29 }]) {
       const { errors } = await ask(server, variables);
-      assert.equal(errors?.[0]?.extensions.code, 'PAYLOAD_TOO_LARGE');
+      assert.equal(errors?.[0]?.extensions.code, 'PAYLOAD_TOO_LARGE', JSON.stringify(variables));
     }
     assert.equal((await idsOf(server, { first: 5 })).length, 5);
   }

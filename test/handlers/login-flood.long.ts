@@ -38,10 +38,10 @@ test('two hundred wrong logins at once leave other requests quick', async (t) =>
   const prober = startProber(t, { url, pid: program.child.pid });
   const guess = loginBytes('user', 'guess');
   const statuses = new Set<string>();
-  for (const head of await Promise.all(attackers.map((send) => send(guess)))) {
+  for (const [at, head] of (await Promise.all(attackers.map((send) => send(guess)))).entries()) {
     const status = head.slice(9, 12);
     statuses.add(status);
-    assert.equal(/\r\nRetry-After: [1-9]/.test(head), status !== '401');
+    assert.equal(/\r\nRetry-After: [1-9]/.test(head), status !== '401', `head ${at}`);
   }
   const gap = prober.stop();
   t.diagnostic(`${gap.calls} answers of /hello meanwhile, ${describeGap(gap)}`);

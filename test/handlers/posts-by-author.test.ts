@@ -52,7 +52,11 @@ test('posts are listed by their author, in pages and by status too (R46)', async
   for (const query of ['author=', 'author=x', `author=${author}&author=${author}`]) {
     const response = await server.fetch(`/posts?${query}`);
     const { code, parameter } = (await response.json()) as Record<string, string>;
-    assert.deepEqual([response.status, code, parameter], [400, 'invalid_parameter', 'author']);
+    assert.deepEqual(
+      [response.status, code, parameter],
+      [400, 'invalid_parameter', 'author'],
+      query,
+    );
   }
   const refused = await post(server, { query: text, variables: { author: 'x' } });
   assert.deepEqual(codes(refused.body), ['BAD_USER_INPUT']);

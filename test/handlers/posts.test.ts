@@ -36,11 +36,16 @@ test('GET /posts: 200, an array of posts, the newest first (R2, R3, R11)', async
   const posts = (await response.json()) as Record<string, string>[];
   assert.equal(posts.length, 4);
   assert.equal(posts[0]?.['title'], 'newest');
-  for (const post of posts) {
-    assert.deepEqual(Object.keys(post), ['id', 'title', 'content', 'status', 'createdAt']);
-    assert.match(post['createdAt'] ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?$/);
+  for (const [at, post] of posts.entries()) {
+    assert.deepEqual(
+      Object.keys(post),
+      ['id', 'title', 'content', 'status', 'createdAt'],
+      `post ${at}`,
+    );
+    assert.match(post['createdAt'] ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?$/, `post ${at}`);
   }
-  for (const post of posts.slice(1)) assert.match(post['title'] ?? '', /^Hello/);
+  for (const [at, post] of posts.slice(1).entries())
+    assert.match(post['title'] ?? '', /^Hello/, `post ${at}`);
 });
 
 test('POST /posts: 201 with the Location of a draft that can be read (R4, R11, R12)', async (t) => {
@@ -129,7 +134,7 @@ test('a post that does not exist is 404 for every method, whatever the id looks 
       const headers = { 'Content-Type': 'application/json' };
       const response = await server.fetch(`/posts/${id}`, { method, body, headers });
       assert.equal(response.status, 404, `${method} ${id}`);
-      assert.equal(((await response.json()) as Problem).code, 'not_found');
+      assert.equal(((await response.json()) as Problem).code, 'not_found', method);
     }
   }
 });
@@ -173,20 +178,31 @@ test('a body of another type is 415, one that is no JSON is 400 (R6, R10)', asyn
     return server.fetch('/posts', { method: 'POST', headers, body: bytes });
   };
   const body = '{"title":"a","content":"b"}';
-  for (const type of [undefined, 'text/plain', 'application/json; charset=latin1', 'rubbish']) {
+  for (const [at, type] of [
+    undefined,
+    'text/plain',
+    'application/json; charset=latin1',
+    'rubbish',
+  ].entries()) {
     const response = await post(type, body);
-    assert.equal(response.status, 415);
-    assert.equal(response.headers.get('accept'), 'application/json');
+    assert.equal(response.status, 415, `type ${at}`);
+    assert.equal(response.headers.get('accept'), 'application/json', `type ${at}`);
   }
   for (const type of ['application/json;charset=UTF-8', 'application/vnd.post+json']) {
     assert.equal((await post(type, body)).status, 201, type);
   }
   const utf8 = Buffer.from(body);
   utf8[utf8.length - 3] = 0xff;
-  for (const bad of ['', '{', body.replace('"a"', "'a'"), utf8, '{"__proto__":1}']) {
+  for (const [at, bad] of [
+    '',
+    '{',
+    body.replace('"a"', "'a'"),
+    utf8,
+    '{"__proto__":1}',
+  ].entries()) {
     const response = await post('application/json', bad);
-    assert.equal(response.status, 400);
-    assert.equal(((await response.json()) as Problem).code, 'invalid_json');
+    assert.equal(response.status, 400, `bad ${at}`);
+    assert.equal(((await response.json()) as Problem).code, 'invalid_json', `bad ${at}`);
   }
 });
 
@@ -196,9 +212,9 @@ test('HEAD is GET without a body, with the same length (R9)', async (t) => {
   for (const path of ['/posts', location, '/posts/x']) {
     const get = await server.fetch(path);
     const head = await server.fetch(path, { method: 'HEAD' });
-    assert.deepEqual([head.status, await head.text()], [get.status, '']);
+    assert.deepEqual([head.status, await head.text()], [get.status, ''], path);
     const length = (await get.arrayBuffer()).byteLength;
-    if (get.ok) assert.equal(head.headers.get('content-length'), String(length));
+    if (get.ok) assert.equal(head.headers.get('content-length'), String(length), path);
   }
 });
 
@@ -208,7 +224,11 @@ test('an Accept that JSON cannot meet is 406 for GET and nothing for POST (R6)',
     assert.equal((await server.fetch('/posts', { headers: { accept } })).status, 406, accept);
     const headers = { accept, 'Content-Type': 'application/json' };
     const body = '{"title":"a","content":"b"}';
-    assert.equal((await server.fetch('/posts', { method: 'POST', headers, body })).status, 201);
+    assert.equal(
+      (await server.fetch('/posts', { method: 'POST', headers, body })).status,
+      201,
+      accept,
+    );
   }
   for (const accept of ['*/*', 'application/*', 'text/html, application/json;q=0.1']) {
     assert.equal((await server.fetch('/posts', { headers: { accept } })).status, 200, accept);

@@ -37,20 +37,24 @@ for (const { name, skip, newUrl } of stores) {
         };
         const made = await send({ ...prefer, 'If-None-Match': '*' });
         assert.equal(made.status, 201, path);
-        assert.equal(made.headers.get('preference-applied'), 'return=representation');
-        assert.equal(made.headers.get('vary'), 'Prefer');
+        assert.equal(made.headers.get('preference-applied'), 'return=representation', path);
+        assert.equal(made.headers.get('vary'), 'Prefer', path);
         const location = made.headers.get('location') ?? assert.fail();
         // That of a todo is absolute (R12).
         const found = await server.fetch(location.replace(server.url, ''));
-        assert.equal(found.status, 200);
+        assert.equal(found.status, 200, path);
         for (const header of ['content-type', 'etag']) {
           assert.equal(made.headers.get(header), found.headers.get(header), `${path} ${header}`);
         }
-        assert.equal(await made.text(), await found.text());
-        for (const other of [{}, { Prefer: 'return=minimal' }, { Prefer: 'handling=lenient' }]) {
+        assert.equal(await made.text(), await found.text(), path);
+        for (const [at, other] of [
+          {},
+          { Prefer: 'return=minimal' },
+          { Prefer: 'handling=lenient' },
+        ].entries()) {
           const plain = await send(other);
-          assert.equal(plain.status, 201);
-          assert.equal(await plain.text(), path.endsWith('comments') ? '[]' : '');
+          assert.equal(plain.status, 201, `number ${at}`);
+          assert.equal(await plain.text(), path.endsWith('comments') ? '[]' : '', `number ${at}`);
           for (const header of ['preference-applied', 'vary', 'etag']) {
             assert.equal(plain.headers.get(header), null, `${path} ${header}`);
           }
@@ -65,8 +69,8 @@ test('what is refused is refused with the preference too', async (t) => {
   const headers = { ...prefer, 'Content-Type': 'application/json' };
   for (const path of ['/posts', '/api/todos', '/api/articles']) {
     const refused = await server.fetch(path, { method: 'POST', body: '{}', headers });
-    assert.deepEqual(await refusal(refused), [422, 'invalid_body']);
-    assert.equal(refused.headers.get('preference-applied'), null);
+    assert.deepEqual(await refusal(refused), [422, 'invalid_body'], path);
+    assert.equal(refused.headers.get('preference-applied'), null, path);
   }
 });
 

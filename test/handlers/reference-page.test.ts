@@ -22,7 +22,7 @@ describe('the page of the reference', () => {
     assert.equal(files.length, 6);
     const licences = ['LICENSE.txt', 'NOTICE.txt', 'swagger-ui-bundle.js.LICENSE.txt'];
     for (const name of [...files, ...licences]) {
-      assert.match(name, /^[\w.-]+$/);
+      assert.match(name, /^[\w.-]+$/, name);
       assert.equal((await server.fetch(`/docs/${name}`)).status, 200, name);
     }
     assert.equal((await server.fetch('/docs/package.json')).status, 404);

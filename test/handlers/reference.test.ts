@@ -259,8 +259,8 @@ describe('what the API reference says', () => {
       if (operation.parameters?.some((each) => each.name === 'limit') === true) {
         assert.match((await send({ query: 'limit=1' })).headers.get('link') ?? '', /rel="next"/);
       }
-      for (const status of statuses.filter((each) => each in askedFor)) {
-        assert.equal((await send(askedFor[status] ?? {})).status, Number(status));
+      for (const [at, status] of statuses.filter((each) => each in askedFor).entries()) {
+        assert.equal((await send(askedFor[status] ?? {})).status, Number(status), `status ${at}`);
       }
       for (const type of Object.keys(operation.requestBody?.content ?? { none: {} })) {
         const own = await tokenFor(entry);

@@ -34,15 +34,23 @@ describe('POST /auth/refresh', () => {
     for (const seconds of [59, 110, 149]) {
       clock.seconds = login + seconds;
       const response = await askRefresh(server, token);
-      assert.equal(response.status, 200);
-      assert.equal(response.headers.get('cache-control'), 'no-store');
-      assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+      assert.equal(response.status, 200, `${seconds}`);
+      assert.equal(response.headers.get('cache-control'), 'no-store', `${seconds}`);
+      assert.equal(
+        response.headers.get('content-type'),
+        'application/json; charset=utf-8',
+        `${seconds}`,
+      );
       const body = (await response.json()) as Record<string, string>;
-      assert.deepEqual(Object.keys(body), ['access_token']);
+      assert.deepEqual(Object.keys(body), ['access_token'], `${seconds}`);
       token = body['access_token'] ?? '';
       const { auth_time: authTime, iat, exp } = readClaims(token);
-      assert.deepEqual([authTime, iat, exp], [login, clock.seconds, clock.seconds + 60]);
-      assert.equal(await profileStatus(server, token), 200);
+      assert.deepEqual(
+        [authTime, iat, exp],
+        [login, clock.seconds, clock.seconds + 60],
+        `${seconds}`,
+      );
+      assert.equal(await profileStatus(server, token), 200, `${seconds}`);
     }
     clock.seconds = login + 150;
     const ended = await askRefresh(server, token);
@@ -91,11 +99,11 @@ describe('POST /auth/refresh', () => {
   it('does not read its body, and refuses pages of other sites', async (t) => {
     const server = await startServer(t);
     const token = await logIn(server);
-    for (const body of ['{}', 'x'.repeat(300_000), '{"username":"admin"}']) {
+    for (const [at, body] of ['{}', 'x'.repeat(300_000), '{"username":"admin"}'].entries()) {
       const response = await askRefresh(server, token, { body });
-      assert.equal(response.status, 200);
+      assert.equal(response.status, 200, `body ${at}`);
       const { access_token: next = '' } = (await response.json()) as Record<string, string>;
-      assert.equal(readClaims(next)['sub'], 'user');
+      assert.equal(readClaims(next)['sub'], 'user', `body ${at}`);
     }
     const foreign = await askRefresh(server, token, {
       headers: { Origin: 'https://evil.example' },

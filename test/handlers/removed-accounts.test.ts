@@ -89,7 +89,8 @@ for (const place of durableStores) {
           // The expiry of its token ends no subscription.
           clock.time += 3_600_000;
           await passInterval();
-          for (const socket of sockets) assert.equal(socket.socket.readyState, 1);
+          for (const [at, socket] of sockets.entries())
+            assert.equal(socket.socket.readyState, 1, `socket ${at}`);
           await change();
           await passInterval();
           for (const { closed } of sockets) {

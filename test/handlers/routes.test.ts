@@ -104,7 +104,8 @@ test('GET /: a page for a browser, whose links lead somewhere', async (t) => {
   const links = new Set(
     Array.from(page.matchAll(/(?:href|src)="(\/[^"#]+)/g), ([, link = '']) => link),
   );
-  for (const link of ['/graphql-ui/', '/docs/', '/docs/address.js']) assert.ok(links.has(link));
+  for (const link of ['/graphql-ui/', '/docs/', '/docs/address.js'])
+    assert.ok(links.has(link), link);
   for (const link of links) assert.equal((await server.fetch(link)).status, 200, link);
   const terms = Array.from(page.matchAll(/<dt>(.+?)<\/dt>/gs), ([, term = '']) => term);
   const listed = terms.map((term) => term.replaceAll(/<[^>]+>/g, '').trim());

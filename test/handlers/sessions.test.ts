@@ -174,11 +174,15 @@ for (const place of stores) {
       const { nodes, change } = await openSite(t, place, ann);
       const token = await logIn(nodes[0] as TestServer, 'ann', passwords[0]);
       const changed = { ...ann, email: 'new@example.org', roles: ['USER', 'ADMIN'] };
-      for (const node of await change(changed)) {
+      for (const [at, node] of (await change(changed)).entries()) {
         const next = readClaims(await refresh(node, token));
-        assert.deepEqual([next['email'], next['roles']], [changed.email, changed.roles]);
-        assert.equal(next['auth_time'], readClaims(token)['auth_time']);
-        assert.equal(next['credential'], readClaims(token)['credential']);
+        assert.deepEqual(
+          [next['email'], next['roles']],
+          [changed.email, changed.roles],
+          `node ${at}`,
+        );
+        assert.equal(next['auth_time'], readClaims(token)['auth_time'], `node ${at}`);
+        assert.equal(next['credential'], readClaims(token)['credential'], `node ${at}`);
       }
     });
 
@@ -197,7 +201,11 @@ for (const place of stores) {
       await assertAll(after, refreshed, true);
       if (after[0] === first) {
         for (const [at, socket] of sockets.entries()) {
-          assert.match(await askSocket(socket, dialects[at] ?? []), /UNAUTHENTICATED/);
+          assert.match(
+            await askSocket(socket, dialects[at] ?? []),
+            /UNAUTHENTICATED/,
+            `round ${at}`,
+          );
         }
       }
       const young = await logIn(after[0] as TestServer, 'ann', passwords[1]);

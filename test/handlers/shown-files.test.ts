@@ -54,10 +54,10 @@ for (const { name: where, skip, newUrl } of stores) {
         ['ä "x".txt', 21, 'text/plain'],
       ]);
       for (const { name, etag, ...rest } of found) {
-        assert.deepEqual(Object.keys(rest), ['size', 'type']);
+        assert.deepEqual(Object.keys(rest), ['size', 'type'], name);
         const shown = await server.fetch(`/files/${encodeURIComponent(name)}`);
-        assert.equal(shown.headers.get('etag'), etag);
-        assert.equal(await shown.text(), `content of ${name}`);
+        assert.equal(shown.headers.get('etag'), etag, name);
+        assert.equal(await shown.text(), `content of ${name}`, name);
       }
       assert.equal(new Set(pluck(found, 'etag')).size, 3);
     });
@@ -112,7 +112,8 @@ for (const { name: where, skip, newUrl } of stores) {
       assert.equal((await send(['a.txt', 'b.txt'])).status, 200);
       const before = await list(server);
       for (const path of ['simple', 'list']) {
-        assert.deepEqual(await refusal(await send(['b.txt'], path)), [412, 'precondition_failed']);
+        const refused = await refusal(await send(['b.txt'], path));
+        assert.deepEqual(refused, [412, 'precondition_failed'], path);
       }
       const several = await send(['c.txt', 'a.txt', 'd.txt']);
       assert.deepEqual(await refusal(several), [412, 'precondition_failed']);
@@ -140,13 +141,14 @@ for (const { name: where, skip, newUrl } of stores) {
         assert.deepEqual(
           statuses.filter((status) => status !== 412),
           [200],
+          `round ${round}`,
         );
         const winner = statuses.indexOf(200);
         const rows = (await stored(server)).filter(([name]) => name.includes(`${round}`));
         const own = rows.filter(([name]) => name.startsWith(`own ${round} `));
-        assert.deepEqual(pluck(own, 0), [`own ${round} ${winner}`]);
+        assert.deepEqual(pluck(own, 0), [`own ${round} ${winner}`], `round ${round}`);
         const common = rows.find(([name]) => name === `a${round}`);
-        assert.equal(common?.[3], `${winner}`);
+        assert.equal(common?.[3], `${winner}`, `round ${round}`);
       }
     });
   });
@@ -230,18 +232,18 @@ suite('GET /files/{name}', () => {
     await put(server, ...expected.keys(), ...others);
     for (const name of [...expected.keys(), ...others]) {
       const response = await server.fetch(`/files/${encodeURIComponent(name)}`);
-      assert.equal(await response.text(), `content of ${name}`);
+      assert.equal(await response.text(), `content of ${name}`, name);
       const { headers } = response;
       const type = expected.get(name);
       assert.equal(headers.get('content-type'), type ?? 'application/octet-stream', name);
       const kind = type === undefined ? 'attachment' : 'inline';
       const disposition = headers.get('content-disposition') ?? '';
       assert.ok(disposition.startsWith(`${kind}; filename="${name}"; filename*=UTF-8''`), name);
-      assert.equal(headers.get('content-security-policy'), policy);
-      assert.equal(headers.get('x-content-type-options'), 'nosniff');
-      assert.equal(headers.get('cross-origin-resource-policy'), 'cross-origin');
-      assert.equal(headers.get('cache-control'), 'no-cache');
-      assert.equal(headers.get('accept-ranges'), 'bytes');
+      assert.equal(headers.get('content-security-policy'), policy, name);
+      assert.equal(headers.get('x-content-type-options'), 'nosniff', name);
+      assert.equal(headers.get('cross-origin-resource-policy'), 'cross-origin', name);
+      assert.equal(headers.get('cache-control'), 'no-cache', name);
+      assert.equal(headers.get('accept-ranges'), 'bytes', name);
     }
   });
 
@@ -273,7 +275,8 @@ suite('GET /files/{name}', () => {
     assert.equal(unchanged.headers.get('content-type'), null);
     assert.equal((await ask({ 'If-Match': '"other"' })).status, 412);
     for (const name of ['b.png', 'A.png', '..%2Fa.png', '%00']) {
-      assert.deepEqual(await refusal(await server.fetch(`/files/${name}`)), [404, 'not_found']);
+      const refused = await refusal(await server.fetch(`/files/${name}`));
+      assert.deepEqual(refused, [404, 'not_found'], name);
     }
     for (const method of ['PUT', 'DELETE', 'POST']) {
       const refused = await server.fetch(path, { method });

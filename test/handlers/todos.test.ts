@@ -22,10 +22,10 @@ test('GET /api/todos: three entries at the start, none completed, without demo d
   for (const demo of ['true', 'false']) {
     const server = await startServer(t, { env: { DEMO_DATA: demo } });
     const todos = await list(server);
-    assert.equal(todos.length, 3);
-    for (const todo of todos) {
-      assert.deepEqual(Object.keys(todo), ['id', 'title', 'completed']);
-      assert.equal(todo.completed, false);
+    assert.equal(todos.length, 3, demo);
+    for (const [at, todo] of todos.entries()) {
+      assert.deepEqual(Object.keys(todo), ['id', 'title', 'completed'], `todo ${at}`);
+      assert.equal(todo.completed, false, `todo ${at}`);
     }
   }
 });
@@ -77,7 +77,7 @@ test('GET /api/todos/{id}: the todo, in either case of its id; else 404 (R4, R13
   const [first] = await list(server);
   assert.ok(first);
   for (const id of [first.id, first.id.toUpperCase()]) {
-    assert.deepEqual(await (await server.fetch(`/api/todos/${id}`)).json(), first);
+    assert.deepEqual(await (await server.fetch(`/api/todos/${id}`)).json(), first, id);
   }
   for (const id of [missing, 'x', '1', `${first.id} `, '__proto__']) {
     const response = await server.fetch(`/api/todos/${encodeURIComponent(id)}`);
@@ -136,6 +136,6 @@ test('PATCH and DELETE /api/todos/{id}: completed or renamed, and removed (R37)'
   assert.equal(json.status, 415);
   assert.equal((await change('DELETE')).status, 204);
   assert.deepEqual(await list(server), [first, third]);
-  for (const method of ['GET', 'DELETE']) assert.equal((await change(method)).status, 404);
+  for (const method of ['GET', 'DELETE']) assert.equal((await change(method)).status, 404, method);
   assert.equal((await change('PATCH', {})).status, 404);
 });

@@ -70,7 +70,7 @@ for (const [what, first, rest] of [
       client.send(start);
       await asked.opened;
       sent += rest.length;
-      assert.equal((await client.ask(rest)).body.toString(), 'body');
+      assert.equal((await client.ask(rest)).body.toString(), 'body', `round ${count}`);
     }
   });
 
@@ -116,7 +116,7 @@ test('a body of no bytes is read, however its length is written', async (t) => {
   for (const header of ['Content-Length: 00', 'Transfer-Encoding: chunked', 'X-None: 1']) {
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`);
     if (header.endsWith('chunked')) client.send('0\r\n\r\n');
-    assert.equal((await client.response()).body.toString(), '0');
+    assert.equal((await client.response()).body.toString(), '0', header);
   }
 });
 
@@ -124,9 +124,9 @@ test('a body that is not read does not hold up the request behind it', async (t)
   const client = await connectRaw(t, startHttp(t, { routes: {} }));
   const head = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n';
   for (const early of [0, 100, 20_000, 59_999]) {
-    assert.equal((await client.ask(head + 'x'.repeat(early))).status, 404);
+    assert.equal((await client.ask(head + 'x'.repeat(early))).status, 404, `${early}`);
     client.send(`${'x'.repeat(60_000 - early)}${get('/hello')}`);
-    assert.equal((await client.response()).body.toString(), 'hello');
+    assert.equal((await client.response()).body.toString(), 'hello', `${early}`);
   }
 });
 
@@ -143,7 +143,7 @@ test('a client that leaves after its upload was refused harms nobody', async (t)
   for (let count = 0; count < 5; count += 1) {
     const client = await connectRaw(t, port);
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9000\r\n\r\n--b\r\nbad`);
-    assert.equal((await client.ask(`\r\n\r\n${'x'.repeat(1_000)}`)).status, 400);
+    assert.equal((await client.ask(`\r\n\r\n${'x'.repeat(1_000)}`)).status, 400, `round ${count}`);
     client.socket.resetAndDestroy();
   }
   const other = await connectRaw(t, port);
@@ -263,7 +263,11 @@ for (const [path, type, first] of [
     assert.equal((await other.ask(get('/hello'))).status, 200);
     // The next connections of the address are read one after the other, and answered.
     for (let count = 0; count < 3; count += 1) {
-      assert.equal((await (await connectRaw(t, server.port)).ask(get('/hello'))).status, 200);
+      assert.equal(
+        (await (await connectRaw(t, server.port)).ask(get('/hello'))).status,
+        200,
+        `round ${count}`,
+      );
     }
   });
 }

@@ -37,7 +37,7 @@ test('a client that ends its side within a request is told so', async (t) => {
     const client = await connectRaw(t, port);
     client.send(part);
     client.halfClose();
-    assert.equal((await client.response()).status, 400);
+    assert.equal((await client.response()).status, 400, part);
     await client.ended();
   }
   await until('the end of all requests', () => active() <= 0);
@@ -78,9 +78,9 @@ test('a failure of the service is a masked 500 with one log record of the same i
   for (const path of ['/throws', '/rejects', '/header']) {
     const response = await client.ask(get(path));
     assert.equal(response.status, 500, path);
-    assert.doesNotMatch(response.body.toString(), /secret|\.js|TypeError/);
+    assert.doesNotMatch(response.body.toString(), /secret|\.js|TypeError/, path);
     const record = logged.at(-1);
-    assert.equal(record?.['requestId'], response.headers.get('x-request-id'));
+    assert.equal(record?.['requestId'], response.headers.get('x-request-id'), path);
   }
   assert.equal(logged.length, 3);
 });
@@ -152,15 +152,15 @@ test('a stop ends what does not finish within its limit', async (t) => {
 test('connections that wait have one more answer while a server settles, and end with it', async (t) => {
   const { port, settle, stop } = await startHttp(t, { routes: {} });
   const clients = await Promise.all(Array.from({ length: 3 }, () => connectRaw(t, port)));
-  for (const client of clients.slice(1)) {
+  for (const [at, client] of clients.slice(1).entries()) {
     const { headers } = await client.ask(get('/hello'));
-    assert.equal(headers.get('connection'), 'keep-alive');
+    assert.equal(headers.get('connection'), 'keep-alive', `client ${at}`);
   }
   const settled = settle(3_600_000);
   await assert.rejects(connectRaw(t, port), { code: 'ECONNREFUSED' });
-  for (const client of clients) {
+  for (const [at, client] of clients.entries()) {
     const { status, headers } = await client.ask(get('/hello'));
-    assert.deepEqual([status, headers.get('connection')], [200, 'close']);
+    assert.deepEqual([status, headers.get('connection')], [200, 'close'], `client ${at}`);
     await client.ended();
   }
   await settled;

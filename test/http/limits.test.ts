@@ -39,7 +39,7 @@ describe('time limits', { concurrency: true }, () => {
       const env = { ...seconds, KEEP_ALIVE_SECONDS: requestsBefore === 0 ? '1' : '60' };
       const client = await connectRaw(t, startServer(t, { env }));
       for (let count = 0; count < requestsBefore; count += 1) {
-        assert.equal((await client.ask(get('/hello'))).status, 200);
+        assert.equal((await client.ask(get('/hello'))).status, 200, `round ${count}`);
       }
       client.send(begin);
       const dripping = setInterval(() => client.send(piece), 100);
@@ -55,7 +55,7 @@ describe('time limits', { concurrency: true }, () => {
     const { port } = await startServer(t, { env: { ...seconds, KEEP_ALIVE_SECONDS: '2' } });
     const client = await connectRaw(t, port);
     for (let count = 0; count < 3; count += 1) {
-      assert.equal((await client.ask(get('/hello'))).status, 200);
+      assert.equal((await client.ask(get('/hello'))).status, 200, `round ${count}`);
       await wait(700);
     }
     const took = await client.ended();
@@ -138,7 +138,7 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
         const headers = `Content-Type: application/json\r\nContent-Length: ${length}\r\n${expect}`;
         client.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${headers}\r\n\r\n`);
         if (expect === 'X: y') client.send(Buffer.alloc(config.bodyBytesMax, ' '));
-        assert.equal((await client.response()).status, 413);
+        assert.equal((await client.response()).status, 413, `${length}`);
         assertWithin(2_000, await client.ended());
       }
     });
@@ -163,7 +163,7 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
         });
         await wait(pieces);
       }
-      assert.equal((await client.response()).status, 404);
+      assert.equal((await client.response()).status, 404, `${pieces}`);
       assertWithin(2_000, await client.ended());
     }
   });

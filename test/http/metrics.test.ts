@@ -269,7 +269,7 @@ test('counters begin with 0, and stored files are shown beside their limits', as
 test('/metrics is not on the main port', async (t) => {
   for (const ADMIN_PORT of ['', '0']) {
     const server = await startServer(t, { env: { ADMIN_PORT } });
-    assert.equal((await server.fetch('/metrics')).status, 404);
+    assert.equal((await server.fetch('/metrics')).status, 404, ADMIN_PORT);
   }
 });
 

@@ -96,7 +96,7 @@ suite('a part', () => {
     ];
     await assertSoon(1_000, () => {
       for (const disposition of hostile) {
-        assert.throws(() => parse(`Content-Disposition: ${disposition}`), isInvalid);
+        assert.throws(() => parse(`Content-Disposition: ${disposition}`), isInvalid, disposition);
       }
     });
   });
@@ -123,7 +123,7 @@ suite('a multipart body that is written', () => {
         const data = await new Response(body, { headers }).formData();
         const read: unknown[] = [];
         for (const [partName, value] of data) {
-          assert.ok(value instanceof File);
+          assert.ok(value instanceof File, partName);
           read.push([partName, value.name, new Uint8Array(await value.arrayBuffer())]);
         }
         assert.deepEqual(

@@ -150,6 +150,7 @@ suite('reading a multipart body', () => {
       await assert.rejects(
         read(source, () => Promise.reject(failure)),
         failure,
+        JSON.stringify(places),
       );
     }
   });

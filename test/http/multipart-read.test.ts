@@ -60,10 +60,10 @@ suite('a multipart body', () => {
     const body = Buffer.from(
       `--${boundary}\r\n${head}a\r\n\r\n--${boundary}\r\n${head}b\r\n\r\n2\r\n--${boundary}--`,
     );
-    for (const chunks of [[body], [...body].map((byte) => Buffer.from([byte]))]) {
+    for (const [at, chunks] of [[body], [...body].map((byte) => Buffer.from([byte]))].entries()) {
       const found = await readParts(chunks);
       const seen = found.map(({ name, bytes }) => `${name}=${bytes.toString()}`);
-      assert.deepEqual(seen, ['a=', 'b=2']);
+      assert.deepEqual(seen, ['a=', 'b=2'], `chunks ${at}`);
     }
   });
 

@@ -22,7 +22,7 @@ test('the trace of a request is on every line with its id, and on no other', asy
     const body = new FormData();
     body.append('part', new Blob(['abc']), 'a.txt');
     const options = { method: 'POST', body, headers: { traceparent: given } };
-    assert.equal((await server.fetch('/api/multiparts/simple', options)).status, 200);
+    assert.equal((await server.fetch('/api/multiparts/simple', options)).status, 200, given);
   }
   await requestsOf(server, 2);
   const trace = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
@@ -102,10 +102,10 @@ test('a write that is sent again under its key is one line', async (t) => {
     ['/api/todos', { title: 'a' }],
     ['/graphql', { query }],
   ] as const) {
-    for (const replayed of [null, 'true', 'true']) {
+    for (const [at, replayed] of [null, 'true', 'true'].entries()) {
       const sent = { method: 'POST', headers, body: JSON.stringify(value) };
       const response = await server.fetch(path, sent);
-      assert.equal(response.headers.get('Idempotency-Replayed'), replayed);
+      assert.equal(response.headers.get('Idempotency-Replayed'), replayed, `replayed ${at}`);
     }
     headers['Idempotency-Key'] += 'a';
   }

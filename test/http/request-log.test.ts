@@ -230,8 +230,8 @@ test('bytes that are no request are a line', async (t) => {
   const lines = [...(await requestsOf(server, 3)), ...(await requestsOf(hasty, 1))];
   for (const [at, status] of [400, 431, 405, 408].entries()) {
     const { method, route, client, ...line } = lines[at] ?? assert.fail();
-    assert.deepEqual([method, route, client], [undefined, undefined, '127.0.0.1']);
-    assert.equal(line['status'], status);
+    assert.deepEqual([method, route, client], [undefined, undefined, '127.0.0.1'], `round ${at}`);
+    assert.equal(line['status'], status, `round ${at}`);
   }
 });
 

@@ -39,7 +39,7 @@ describe('the responses of a turn', () => {
     await turnOfLoop();
     for (let round = 1; round < 4; round += 1) {
       send(round);
-      assert.equal(written.at(-1), round);
+      assert.equal(written.at(-1), round, `round ${round}`);
       await turnOfLoop();
     }
     assert.deepEqual(written, numbers(4));
@@ -92,7 +92,8 @@ describe('a busy server', () => {
     const clients = await Promise.all(numbers(many).map(() => connectRaw(t, port)));
     const askAll = async (): Promise<void> => {
       for (const client of clients) client.send(get('/hello'));
-      for (const client of clients) assert.equal((await client.response()).status, 200);
+      for (const [at, client] of clients.entries())
+        assert.equal((await client.response()).status, 200, `client ${at}`);
     };
     // Connections are accepted one in a turn; once they are, all are heard in the same one.
     await askAll();
@@ -125,8 +126,8 @@ describe('a busy server', () => {
       const { client } = await startBusy(t);
       client.send(get('/hello') + behind);
       if (statuses.length !== 1) client.halfClose();
-      for (const status of [200, ...statuses]) {
-        assert.equal((await client.response()).status, status);
+      for (const [at, status] of [200, ...statuses].entries()) {
+        assert.equal((await client.response()).status, status, `status ${at}`);
       }
       await client.ended();
     });

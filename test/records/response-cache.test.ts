@@ -63,7 +63,7 @@ it('what an equal request may not get is not cached', async () => {
   const { responses } = open();
   for (const body of ['one', 'two']) {
     const make = () => ({ ...jsonTextResponse(200, body), isUncacheable: true });
-    assert.equal((await responses.respond('a', make, { reader })).body, body);
+    assert.equal((await responses.respond('a', make, { reader })).body, body, body);
   }
 });
 
@@ -88,7 +88,7 @@ it('what others have made while a request waited for its turn is not made again'
       waiting.shift()?.();
       await nextIteration();
     }
-    assert.deepEqual(await Promise.all(both), [expected, expected]);
+    assert.deepEqual(await Promise.all(both), [expected, expected], expected);
     await store.todos.create(todo);
   }
 });

@@ -142,12 +142,13 @@ for (const { name, skip, newUrl } of stores) {
         const found = all.filter(([, records]) => !records.isCurrent()).map(([read]) => read);
         // A store that has to be asked cannot tell where there was a write, nor whose it was.
         if (store.readChanges !== undefined) {
-          for (const read of expected.split(', ')) assert.ok(read === '' || found.includes(read));
+          for (const [at, read] of expected.split(', ').entries())
+            assert.ok(read === '' || found.includes(read), `read ${at}`);
         } else if (name === 'in memory' || !String(write).includes('posts.remove(q)')) {
           assert.equal(found.join(', '), expected, String(write));
         } else {
           // The second connection that removes many comments is like another process.
-          assert.equal(found.length, all.length);
+          assert.equal(found.length, all.length, expected);
         }
       }
     });

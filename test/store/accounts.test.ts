@@ -61,10 +61,10 @@ for (const { name, skip, newUrl } of durableStores) {
       ] as const) {
         await context.test(email, async () => {
           const store = await openOn(context, url, given && { initial: given });
-          assert.equal((await allOf(store.posts.all)).length, 3);
-          assert.equal((await allOf(store.articles.all)).length, 2);
-          assert.equal((await store.accounts.find('bob'))?.email, email);
-          assert.equal((await store.authors.find(bob.id))?.email, email);
+          assert.equal((await allOf(store.posts.all)).length, 3, email);
+          assert.equal((await allOf(store.articles.all)).length, 2, email);
+          assert.equal((await store.accounts.find('bob'))?.email, email, email);
+          assert.equal((await store.authors.find(bob.id))?.email, email, email);
         });
       }
     });
@@ -142,7 +142,7 @@ function describeTexts(open: Open): void {
     const long = 'bob'.repeat(400_000);
     for (const name of ['Bob', 'bob ', 'bob\0', '', '\0', '\ud800', 'constructor', long]) {
       assert.equal(await store.accounts.find(name), undefined, name.slice(0, 20));
-      assert.equal(await store.accounts.findForLogin(name), undefined);
+      assert.equal(await store.accounts.findForLogin(name), undefined, name);
     }
   });
 }
@@ -174,8 +174,8 @@ describe('accounts that are given and kept', () => {
     const { accounts, asked } = createFixture();
     const long = 'x'.repeat(257);
     assert.ok(await accounts.find(long.slice(1)));
-    for (const find of [accounts.find, accounts.findForLogin]) {
-      assert.equal(await find(long), undefined);
+    for (const [at, find] of [accounts.find, accounts.findForLogin].entries()) {
+      assert.equal(await find(long), undefined, `find ${at}`);
     }
     assert.deepEqual(asked, [long.slice(1)]);
   });

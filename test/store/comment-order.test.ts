@@ -166,7 +166,7 @@ describe('the order of comments', () => {
     for (const time of [7_000_000, 7_000_001, 8_000_000]) {
       model.time = time;
       model.poll();
-      assert.deepEqual(model.heard, []);
+      assert.deepEqual(model.heard, [], `${time}`);
     }
     model.time = 8_000_001;
     model.poll();

@@ -73,7 +73,7 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
     JWT_SECRET_FILE: 's'.repeat(44),
   };
   for (const [name, value] of Object.entries(given)) {
-    assert.match(env[name] ?? '', /^\/run\/secrets\//);
+    assert.match(env[name] ?? '', /^\/run\/secrets\//, name);
     env[name] = join(secrets, name);
     await writeFile(env[name], `${value}\n`);
   }
@@ -95,15 +95,15 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   const form = new FormData();
   form.append('part', new Blob(['shared']), 'shared.txt');
   await fetch(`${url}/api/multiparts/list`, { method: 'POST', body: form });
-  for (const node of nodes) {
+  for (const [at, node] of nodes.entries()) {
     const files = await (await fetch(`${node.url}/api/multiparts`)).formData();
-    assert.ok(files.has('shared.txt'));
+    assert.ok(files.has('shared.txt'), `node ${at}`);
   }
 
   await nodes[0]?.signal('SIGTERM');
   assert.equal(nodes[0]?.logged.at(-1)?.['event'], 'stopped');
   for (let turn = 0; turn < 6; turn += 1) {
     const response = await fetch(url + pathname, { headers: { Connection: 'close' } });
-    assert.equal(response.status, 200);
+    assert.equal(response.status, 200, `round ${turn}`);
   }
 });

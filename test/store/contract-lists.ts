@@ -48,9 +48,9 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
       [comments.ofPost(id), 3],
       [posts.ofAuthor(id), 0],
     ] as const) {
-      assert.equal(await list.exceeds(length), false);
-      if (length > 0) assert.equal(await list.exceeds(length - 1), true);
-      if (length > 0) assert.equal(await list.exceeds(0), true);
+      assert.equal(await list.exceeds(length), false, JSON.stringify(list));
+      if (length > 0) assert.equal(await list.exceeds(length - 1), true, JSON.stringify(list));
+      if (length > 0) assert.equal(await list.exceeds(0), true, JSON.stringify(list));
     }
     assert.equal(await comments.ofPost(id).exceeds(1, added[0]?.id), true);
     assert.equal(await comments.ofPost(id).exceeds(2, added[0]?.id), false);

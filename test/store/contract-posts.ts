@@ -191,8 +191,8 @@ export function testComments(open: Open): void {
     const adding = times(20).map((at) => comments.add(id, `c${at}`));
     const [removed, ...added] = await Promise.all([posts.remove(id), ...adding]);
     assert.equal(removed, true);
-    for (const comment of added) {
-      assert.equal(comment && (await comments.find(comment.id)), undefined);
+    for (const [at, comment] of added.entries()) {
+      assert.equal(comment && (await comments.find(comment.id)), undefined, `comment ${at}`);
     }
   });
 

@@ -105,8 +105,15 @@ export function testRequests(open: Open): void {
       const first = await write(store, ids, once);
       const repeated = { id: idOf(first), isRepeated: true };
       const after = await stateOf(store, ids);
-      for (const again of [await write(store, ids, once), await store.requests.find(once)]) {
-        assert.deepEqual(again, name in creates ? repeated : { ...repeated, id: idOf(again) });
+      for (const [at, again] of [
+        await write(store, ids, once),
+        await store.requests.find(once),
+      ].entries()) {
+        assert.deepEqual(
+          again,
+          name in creates ? repeated : { ...repeated, id: idOf(again) },
+          `again ${at}`,
+        );
       }
       const other = { ...once, fingerprint: 'other' };
       const isReused = { code: 'idempotency_key_reused' };

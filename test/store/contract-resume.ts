@@ -85,7 +85,7 @@ export function testResume(open: Open): void {
     let place = await comments.placeOf(first.id);
     for (let count = 0; count < 10; count += 1) {
       await nextIteration();
-      assert.ok(place);
+      assert.ok(place, `round ${count}`);
       const page = await comments.after(place, {
         postId: id,
         limit: 10,
@@ -106,6 +106,7 @@ export function testResume(open: Open): void {
       seen.filter((other) => live.includes(other)),
       [],
     );
-    for (const other of before) if (other !== first.id) assert.ok(seen.includes(other));
+    for (const [at, other] of before.entries())
+      if (other !== first.id) assert.ok(seen.includes(other), `number ${at}`);
   });
 }

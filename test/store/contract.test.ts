@@ -168,7 +168,7 @@ function testOthers(open: Open): void {
     const { accounts } = await open(t);
     assert.deepEqual(await accounts.find('ada'), account);
     for (const name of ['Ada', 'ada ', '', '__proto__', 'ada\0']) {
-      assert.equal(await accounts.find(name), undefined);
+      assert.equal(await accounts.find(name), undefined, name);
     }
   });
 
@@ -210,9 +210,9 @@ function testTexts(open: Open): void {
     const repeated = { x: 1_048_576, '\u{1F600}': 100_000, 'ä\0': isLong ? 500_000 : 50_000, a: 0 };
     for (const content of Object.entries(repeated).map(([unit, count]) => unit.repeat(count))) {
       const { id } = await posts.create({ title: content, content, authorId: null });
-      assert.equal((await posts.find(id))?.content, content);
+      assert.equal((await posts.find(id))?.content, content, content);
       const comment = await comments.add(id, content);
-      assert.equal((await comments.find(comment?.id ?? ''))?.content, content);
+      assert.equal((await comments.find(comment?.id ?? ''))?.content, content, content);
     }
   });
 }
@@ -220,12 +220,16 @@ function testTexts(open: Open): void {
 test('STORE_URL is one that a driver knows, and a store in memory by default', async () => {
   for (const url of ['', 'memory:']) {
     const store = await openStore(url, driverOptions());
-    assert.equal((await allOf(store.posts.all)).length, 3);
+    assert.equal((await allOf(store.posts.all)).length, 3, url);
   }
   const good = ['', 'memory:', 'sqlite:///a.db', 'postgres://h/d', 'postgresql://u:p@h:1/d'];
-  for (const url of good) assert.equal(readConfig({ STORE_URL: url }).storeUrl, url);
+  for (const url of good) assert.equal(readConfig({ STORE_URL: url }).storeUrl, url, url);
   for (const url of ['sqlite://a.db', 'sqlite:///', 'mysql://h/d', 'postgres:', 'x']) {
-    assert.throws(() => readConfig({ STORE_URL: url }), { message: /^STORE_URL must be memory:/ });
+    assert.throws(
+      () => readConfig({ STORE_URL: url }),
+      { message: /^STORE_URL must be memory:/ },
+      url,
+    );
   }
   await assert.rejects(openStore('sqlite:///%zz', driverOptions()), { message: /^STORE_URL: / });
 });

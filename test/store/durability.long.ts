@@ -106,7 +106,7 @@ async function check(url: string, ledger: Ledger): Promise<void> {
 
   const changed = await read<Record<string, unknown>>('/api/articles/1');
   for (const { path, text } of ledger.changes) {
-    if (path !== undefined || text in changed) assert.equal(changed[text], text);
+    if (path !== undefined || text in changed) assert.equal(changed[text], text, path);
   }
   const asked = new Set(ledger.changes.map(({ text }) => text));
   const members = Object.keys(changed).filter((name) => /^\d/.test(name));
@@ -121,7 +121,7 @@ function compare(prefix: string, asked: readonly Asked[], found: readonly Found[
   for (const { path, text } of asked) {
     const record = byTitle.get(text);
     if (path !== undefined) assert.equal(`${prefix}${record?.id}`, path, text);
-    if (record !== undefined) assert.equal(record.content, text.repeat(20));
+    if (record !== undefined) assert.equal(record.content, text.repeat(20), path);
     byTitle.delete(text);
   }
   assert.deepEqual([...byTitle.keys()], [], `${prefix}: nobody asked for these`);

@@ -230,7 +230,7 @@ describe('a store of uploads with its index in PostgreSQL', { skip: onPostgres.s
       if (error === undefined) expected.set(name, text);
       else {
         refused += 1;
-        assert.equal((error as { code?: unknown }).code, 'unavailable');
+        assert.equal((error as { code?: unknown }).code, 'unavailable', `round ${turn}`);
       }
       await cutting;
     }
@@ -238,7 +238,7 @@ describe('a store of uploads with its index in PostgreSQL', { skip: onPostgres.s
     await ageAll(directory);
     await uploads.sweep();
     const found = new Map(await readAll(uploads));
-    for (const [name, text] of expected) assert.equal(found.get(name), text);
+    for (const [name, text] of expected) assert.equal(found.get(name), text, name);
     assert.equal((await listDurable(directory)).length, found.size);
   });
 

@@ -39,13 +39,13 @@ describe('nodes under load, after a failover', { skip }, () => {
       const there = new Set(stored);
       const doubled = heard.map((ids) => ids.length - new Set(ids).size);
       // In the stored order, between those that only the old primary had.
-      for (const ids of heard) {
+      for (const [at, ids] of heard.entries()) {
         const stillThere = ids.filter((id) => there.has(id));
-        assert.deepEqual(stillThere, stored);
+        assert.deepEqual(stillThere, stored, `ids ${at}`);
       }
       assert.deepEqual(new Set(doubled), new Set([0]));
       const refused = asked.filter(({ status }) => status !== 201);
-      for (const { status } of refused) assert.equal(status, 503);
+      for (const { status } of refused) assert.equal(status, 503, `${status}`);
     });
   }
 });
@@ -99,8 +99,12 @@ describe('after a failover to a standby that lags', { skip }, () => {
       );
       const all = [...texts('kept', 7), ...texts('lost', lost), ...texts('new', more)];
       for (const { heard, events } of nodes) {
-        assert.deepEqual(heard, all);
-        assert.equal(events.filter((event) => event === 'database has failed over').length, 1);
+        assert.deepEqual(heard, all, JSON.stringify(heard));
+        assert.equal(
+          events.filter((event) => event === 'database has failed over').length,
+          1,
+          JSON.stringify(heard),
+        );
       }
     });
   }

@@ -74,14 +74,15 @@ for (const { name, skip, open } of uploadPlaces) {
       const won = outcomes.findIndex(({ status }) => status === 'fulfilled');
       for (const [at, outcome] of outcomes.entries()) {
         if (outcome.status === 'rejected')
-          assert.ok(withCode('precondition_failed')(outcome.reason));
-        else assert.equal(at, won);
+          assert.ok(withCode('precondition_failed')(outcome.reason), `round ${at}`);
+        else assert.equal(at, won, `round ${at}`);
       }
       const expected = [
         ['a', `${won}`],
         [`${won}`, ''],
       ];
-      for (const each of [one, other]) assert.deepEqual(await readAll(each), expected);
+      for (const [at, each] of [one, other].entries())
+        assert.deepEqual(await readAll(each), expected, `number ${at}`);
       assert.equal((await list()).length, 2);
     });
   });

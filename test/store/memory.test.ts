@@ -52,7 +52,7 @@ test('what is removed or shortened makes room', async () => {
   for (let round = 0; round < 10; round += 1) {
     const post = await posts.create({ title: 'a', content: '', authorId: null });
     await comments.add(post.id, large);
-    assert.throws(() => comments.add(post.id, large), isFull);
+    assert.throws(() => comments.add(post.id, large), isFull, `round ${round}`);
     await posts.remove(post.id);
 
     const { id } = await posts.create({ title: large, content: '', authorId: null });
@@ -170,9 +170,9 @@ test('the comments of a removed post are gone at once, their memory in pieces', 
   const list = comments.ofPost(id);
   const removing = posts.remove(id);
   const before = store.changes().sumOf([store.changes().slotOf('comments')]);
-  for (const comment of [first, last]) {
-    assert.equal(await comments.find(comment), undefined);
-    assert.equal(await comments.remove(comment), false);
+  for (const [at, comment] of [first, last].entries()) {
+    assert.equal(await comments.find(comment), undefined, `comment ${at}`);
+    assert.equal(await comments.remove(comment), false, `comment ${at}`);
   }
   assert.deepEqual((await list.read()).records, []);
   assert.equal(await comments.add(id, 'c'), undefined);

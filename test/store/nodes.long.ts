@@ -76,7 +76,7 @@ describe('nodes on one PostgreSQL under load', { skip, concurrency: true }, () =
       const refused = result.asked.filter(({ status }) => status !== 201);
       assert.ok(refused.length > 0);
       for (const { status, retryAfter, began, ended } of refused) {
-        assert.equal(status, 503);
+        assert.equal(status, 503, `${status}`);
         assert.ok(retryAfter >= 1 && retryAfter <= 5, `Retry-After: ${retryAfter}`);
         const most = name === 'says nothing' ? 6_000 : 5_000;
         assert.ok(ended - began < most, `${ended - began} ms`);

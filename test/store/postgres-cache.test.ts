@@ -29,11 +29,11 @@ test('commits are seen at once, in whichever order they were begun', { skip }, a
     await session`UPDATE inkwell.todos SET title = title || 'x' WHERE id = ${id}`;
   }
   // The transaction with the higher number is committed first.
-  for (const session of sessions.toReversed()) {
+  for (const [at, session] of sessions.toReversed().entries()) {
     let before = '';
     for (const _ of times(3)) before = await todos();
     await session`COMMIT`;
-    assert.notEqual(await todos(), before);
+    assert.notEqual(await todos(), before, `session ${at}`);
   }
 });
 
@@ -72,7 +72,7 @@ test('equal mutations that arrive together are carried out one by one', { skip }
   // The first ones open connections, so that the others arrive in the same iterations.
   for (const count of [50, 50, 50]) {
     const ids = await Promise.all(times(count).map(create));
-    assert.equal(new Set(ids).size, count);
+    assert.equal(new Set(ids).size, count, `${count}`);
   }
 });
 
@@ -135,7 +135,7 @@ test('a write of this node makes anew only what has read its records', { skip },
     async () => store.posts.update(post.id, { title: 'x' }),
     async () => store.posts.remove(post.id),
   ];
-  for (const write of here) assert.equal(await madeBy(write), 1);
+  for (const [at, write] of here.entries()) assert.equal(await madeBy(write), 1, `write ${at}`);
 });
 
 test(

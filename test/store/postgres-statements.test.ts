@@ -64,8 +64,8 @@ describe('statements that are joined', { skip }, () => {
     const read = async ({ id }: { readonly id: string }) => store.comments.ofPost(id).read();
     const first = times(500).map((n) => `${n + 1}`);
     for (const { records, next } of await Promise.all(made.map(read))) {
-      assert.deepEqual(pluck(records, 'content'), first);
-      assert.equal((await next?.())?.records.length, 100);
+      assert.deepEqual(pluck(records, 'content'), first, JSON.stringify(records));
+      assert.equal((await next?.())?.records.length, 100, JSON.stringify(records));
     }
   });
 
@@ -172,12 +172,16 @@ describe('statements that are joined', { skip }, () => {
       times(20).map(async () => {
         for (let count = 0; count < 25; count += 1) {
           const { id } = await store.posts.create(draft);
-          assert.equal((await other.posts.find(id))?.id, id);
+          assert.equal((await other.posts.find(id))?.id, id, `round ${count}`);
           const comment = await other.comments.add(id, 'c');
-          assert.deepEqual((await store.comments.ofPost(id).read()).records, [comment]);
-          assert.equal(await store.posts.remove(id), true);
-          assert.equal(await other.posts.find(id), undefined);
-          assert.equal(await other.comments.add(id, 'c'), undefined);
+          assert.deepEqual(
+            (await store.comments.ofPost(id).read()).records,
+            [comment],
+            `round ${count}`,
+          );
+          assert.equal(await store.posts.remove(id), true, `round ${count}`);
+          assert.equal(await other.posts.find(id), undefined, `round ${count}`);
+          assert.equal(await other.comments.add(id, 'c'), undefined, `round ${count}`);
         }
       }),
     );

@@ -50,7 +50,8 @@ test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip },
 test('a database is made once by ten nodes that start at the same time', { skip }, async (t) => {
   const url = await database.emptyDatabase();
   const stores = await Promise.all(times(10).map(() => openOn(t, url)));
-  for (const store of stores) assert.equal((await allOf(store.posts.all)).length, 3);
+  for (const [at, store] of stores.entries())
+    assert.equal((await allOf(store.posts.all)).length, 3, `store ${at}`);
 });
 
 /** A transaction of another program, under way with a transaction id of its own. */
@@ -82,7 +83,7 @@ test('a node that watches hears what is stored from then on, by all nodes', { sk
     await until('three comments', () => heard.length >= 3);
     stop?.();
     await node.comments.add(id, 'not watched');
-    assert.deepEqual(heard, ['not to be seen yet', 'own', 'of another']);
+    assert.deepEqual(heard, ['not to be seen yet', 'own', 'of another'], `round ${again}`);
   }
 });
 
@@ -136,7 +137,7 @@ test('a store tells every node of every comment, in the stored order', { skip },
   await Promise.all(times(300).map(async (at) => nodes[at % 3]?.comments.add(id, String(at))));
   const heard = await Promise.all(allHeard);
   const stored = pluck(await allOf(nodes[0].comments.ofPost(id)), 'id');
-  for (const ids of heard) assert.deepEqual(ids, stored);
+  for (const [at, ids] of heard.entries()) assert.deepEqual(ids, stored, `ids ${at}`);
 });
 
 test('a store that was closed refuses at once', { skip }, async (t) => {
@@ -201,9 +202,9 @@ const tlsSettings = 'sslmode=prefer sslmode=require sslmode=verify-full channel_
 test('a server without TLS is refused at once where TLS is required', { skip }, async () => {
   const url = await database.emptyDatabase();
   for (const parameter of tlsSettings.split(' ')) {
-    await assert.rejects(openStore(`${url}?${parameter}`, driverOptions()), {
-      message: 'STORE_URL: The server does not support SSL connections',
-    });
+    const message = 'STORE_URL: The server does not support SSL connections';
+    const opening = openStore(`${url}?${parameter}`, driverOptions());
+    await assert.rejects(opening, { message }, parameter);
   }
 });
 

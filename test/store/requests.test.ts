@@ -153,8 +153,10 @@ for (const place of durableStores) {
       for (const write of writes) await write();
       await age();
       assert.equal(await store.requests.find(create), undefined);
-      for (const write of writes) assert.ok(!('isRepeated' in Object(await write())));
-      for (const write of writes) assert.ok('isRepeated' in Object(await write()));
+      for (const [at, write] of writes.entries())
+        assert.ok(!('isRepeated' in Object(await write())), `write ${at}`);
+      for (const [at, write] of writes.entries())
+        assert.ok('isRepeated' in Object(await write()), `write ${at}`);
       assert.equal((await allOf(store.comments.ofPost(id))).length, 2);
     });
 

@@ -132,7 +132,7 @@ it('what comes beside a comment whose post does not exist is stored', only, asyn
     store.posts.create(draft),
   ]);
   assert.equal(none, undefined);
-  for (const { id } of [first, last]) assert.notEqual(store.posts.find(id), undefined);
+  for (const { id } of [first, last]) assert.notEqual(store.posts.find(id), undefined, id);
 });
 
 it('at most 10,000 writes wait for their batch', only, async (t) => {

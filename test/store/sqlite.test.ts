@@ -241,7 +241,8 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const log = (_level: string, event: string): void => void logged.push(event);
     const store = await openOn(t, toSqliteUrl(path), { log });
     await rename(path, `${path}.old`);
-    for (let time = 0; time < 2; time += 1) assert.throws(() => store.ping(), /deleted/);
+    for (let time = 0; time < 2; time += 1)
+      assert.throws(() => store.ping(), /deleted/, `round ${time}`);
     await writeFile(path, '');
     assert.throws(() => store.ping(), /replaced/);
     assert.deepEqual(logged, ['the file of the store was deleted']);

@@ -43,7 +43,7 @@ for (const { name, skip, isDurable, open } of uploadPlaces) {
               }
               await readAll(uploads).catch((reason: unknown) => {
                 failures += 1;
-                assert.equal((reason as { code?: unknown }).code, code);
+                assert.equal((reason as { code?: unknown }).code, code, JSON.stringify(contents));
               });
             }
             faults.failAt = 0;
@@ -73,6 +73,6 @@ test('an old folder that cannot be removed does not stop the start', async (t) =
     Object.assign(faults, { code: 'EIO', failAt: n });
     await createUploads({ directory });
     faults.failAt = 0;
-    assert.equal((await readdir(directory)).length, 2);
+    assert.equal((await readdir(directory)).length, 2, `${n}`);
   }
 });

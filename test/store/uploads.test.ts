@@ -26,7 +26,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
     const opened = await openPlace(context, { nodes: 2, ...more });
     const [one] = opened.nodes;
     const other = opened.nodes.at(-1);
-    assert.ok(one !== undefined && other !== undefined);
+    assert.ok(one !== undefined && other !== undefined, where);
     return { ...opened, one, other };
   };
 
@@ -37,7 +37,8 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await store(other, { a: 'two' });
       await store(one, { d: '4', b: 'one' });
       const expected = Object.entries({ b: 'one', a: 'two', c: '', d: '4' });
-      for (const each of [one, other]) assert.deepEqual(await readAll(each), expected);
+      for (const [at, each] of [one, other].entries())
+        assert.deepEqual(await readAll(each), expected, `number ${at}`);
     });
 
     it('shows the files of a request together, and none that is not committed', async (t) => {
@@ -72,7 +73,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await store(other, { a: 'new' });
       for (const snapshot of snapshots) {
         for (const file of snapshot.files) {
-          assert.equal((await readFile(snapshot, file)).toString(), 'old');
+          assert.equal((await readFile(snapshot, file)).toString(), 'old', JSON.stringify(file));
         }
         await snapshot.release();
         await snapshot.release();
@@ -84,12 +85,12 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       const { one, other } = await open(t);
       const names = ['a', 'A', '__proto__', 'ä\0'];
       await store(one, Object.fromEntries(names.map((name) => [name, `${name} 1`])));
-      for (const name of names) assert.deepEqual(await readOne(other, name), `${name} 1`);
+      for (const name of names) assert.deepEqual(await readOne(other, name), `${name} 1`, name);
       await store(one, { A: 'two' });
       assert.equal(await readOne(other, 'A'), 'two');
       for (const name of ['b', '', 'a%', 'toString']) {
         const snapshot = await other.open(name);
-        assert.deepEqual(snapshot.files, []);
+        assert.deepEqual(snapshot.files, [], name);
         await snapshot.release();
       }
     });
@@ -119,7 +120,8 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       assert.ok(file !== undefined);
       await one.remove(file);
       await other.remove(file);
-      for (const each of [one, other]) assert.deepEqual(await readAll(each), [['b', '2']]);
+      for (const [at, each] of [one, other].entries())
+        assert.deepEqual(await readAll(each), [['b', '2']], `number ${at}`);
       await store(other, { a: 'second' });
       await one.remove(file);
       assert.equal((await readFile(snapshot, file)).toString(), 'first');
@@ -160,7 +162,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await assert.rejects(store(one, { a: '12345678901' }), withCode('storage_full'));
       await store(one, { a: '12345', b: '67890' });
       for (const more of [{ c: '1' }, { a: '123456' }, { a: '1234567', b: '1234' }]) {
-        await assert.rejects(store(other, more), withCode('storage_full'));
+        await assert.rejects(store(other, more), withCode('storage_full'), JSON.stringify(more));
       }
       await store(other, { a: '123456789', b: '', c: '0' });
       await assert.rejects(store(one, { d: '1' }), withCode('storage_full'));
@@ -168,7 +170,8 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await other.remove(file ?? assert.fail());
       await store(one, { d: '123456789', e: '' });
       const expected = Object.entries({ b: '', c: '0', d: '123456789', e: '' });
-      for (const each of [one, other]) assert.deepEqual(await readAll(each), expected);
+      for (const [at, each] of [one, other].entries())
+        assert.deepEqual(await readAll(each), expected, `number ${at}`);
     });
 
     for (const bounds of [{ filesMax: 7 }, { bytesMax: 7 * 7 }]) {
@@ -186,8 +189,9 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
         for (const { upload } of ready) await upload.close();
         const stored = names.filter((_, at) => outcomes[at]?.status === 'fulfilled');
         assert.equal(stored.length, 7);
-        for (const outcome of outcomes) {
-          if (outcome.status === 'rejected') assert.ok(withCode('storage_full')(outcome.reason));
+        for (const [at, outcome] of outcomes.entries()) {
+          if (outcome.status === 'rejected')
+            assert.ok(withCode('storage_full')(outcome.reason), `outcome ${at}`);
         }
         const found = await readAll(other);
         assert.deepEqual(found.map(([name]) => name).toSorted(), stored);
@@ -208,7 +212,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await fc.assert(property, { numRuns: cases(100) });
       assert.deepEqual(await readAll(other), [...expected]);
       assert.equal((await readdir(directory)).length, 1);
-      for (const onDisk of await list()) assert.match(onDisk, /^[\w-]+\.upload$/);
+      for (const onDisk of await list()) assert.match(onDisk, /^[\w-]+\.upload$/, onDisk);
     });
 
     it('gives each of many readers one of the versions, whole, while two upload', async (t) => {

@@ -66,7 +66,7 @@ export function assertWhole({ stored, texts, acknowledged, heard }: FanOut): voi
     'acknowledged and lost',
   );
   assert.equal(new Set(texts).size, texts.length, 'stored twice');
-  for (const ids of heard) assert.deepEqual(ids, stored);
+  for (const [at, ids] of heard.entries()) assert.deepEqual(ids, stored, `ids ${at}`);
 }
 
 /** Until so many comments are acknowledged, and until the disturbance is over. */

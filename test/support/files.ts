@@ -17,7 +17,7 @@ export async function download(server: Asked): Promise<Entry[]> {
   assert.equal(response.status, 200);
   const entries: Entry[] = [];
   for (const [name, value] of await response.formData()) {
-    assert.ok(value instanceof File);
+    assert.ok(value instanceof File, name);
     entries.push([name, value.name, value.type, await value.text()]);
   }
   return entries;

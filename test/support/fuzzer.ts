@@ -130,7 +130,7 @@ export function assertHarmless(program: Program): void {
 /** What is stored can still be read, all of it. */
 export async function assertIntact(url: string): Promise<void> {
   for (const path of ['/posts', '/api/todos', '/api/articles']) {
-    assert.ok(Array.isArray(await (await fetch(url + path)).json()));
+    assert.ok(Array.isArray(await (await fetch(url + path)).json()), path);
   }
   await (await fetch(`${url}/api/multiparts`)).formData();
 }

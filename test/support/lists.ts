@@ -40,7 +40,7 @@ export async function readPages(
   const pages: (readonly Listed[])[] = [];
   for (let next: string | undefined = path; next !== undefined;) {
     const response: Response = await server.fetch(next);
-    assert.equal(response.status, 200);
+    assert.equal(response.status, 200, `round ${next}`);
     pages.push((await response.json()) as Listed[]);
     next = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1];
   }

@@ -119,7 +119,8 @@ export async function readParts(
       found.push({ ...head, bytes: await readBytes(content) });
     });
   } finally {
-    for (const event of ['data', 'error', 'close']) assert.equal(source.listenerCount(event), 0);
+    for (const event of ['data', 'error', 'close'])
+      assert.equal(source.listenerCount(event), 0, event);
   }
   return found;
 }
