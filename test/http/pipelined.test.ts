@@ -10,6 +10,7 @@ import { until } from '../support/until.ts';
 
 test('requests behind a stream without an end take no memory from others, and many of them end it', async (t) => {
   const { port, pool } = await startHttp(t, {
+    drainSeconds: 0, // the stream does not end
     routes: {
       'GET /stream': () => {
         const headers = ['Connection', 'close'];
@@ -19,7 +20,7 @@ test('requests behind a stream without an end take no memory from others, and ma
     },
   });
   const clients: RawClient[] = [];
-  for (let count = 0; count < 20; count += 1) {
+  for (let count = 0; count < 6; count += 1) {
     const client = await connectRaw(t, port);
     client.send(get('/stream') + get('/large').repeat(1_000));
     clients.push(client);
