@@ -42,19 +42,27 @@ export interface OnceDeps {
 
 /**
  * Responds with 204 if the change was done before: its conditions and its record are checked only
- * the first time. So a conditional request whose response was lost can be sent again.
+ * the first time. So a conditional request whose response was lost can be sent again. A change that
+ * is refused may have found what its first request has done meanwhile: it is looked for again.
  */
 export function changeOnce(
   request: HttpRequest,
   { viewerOf, store }: OnceDeps,
   change: (once: Once | undefined) => MaybePromise<HttpResponse>,
 ): MaybePromise<HttpResponse> {
-  return andThen(findOnce(request, viewerOf), (once) => {
-    if (once === undefined) return change(once);
-    return andThen(store.requests.find(once), (repeated) =>
-      repeated === undefined ? change(once) : markReplayed(emptyResponse(204)),
-    );
-  });
+  const changeKeyed = async (once: Once): Promise<HttpResponse> => {
+    const find = async () => (await store.requests.find(once)) && markReplayed(emptyResponse(204));
+    try {
+      return (await find()) ?? (await change(once));
+    } catch (error) {
+      const replayed = await find();
+      if (replayed === undefined) throw error;
+      return replayed;
+    }
+  };
+  return andThen(findOnce(request, viewerOf), (once) =>
+    once === undefined ? change(once) : changeKeyed(once),
+  );
 }
 
 /** The response to a write, by what the store has returned for it. */

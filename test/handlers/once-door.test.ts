@@ -6,6 +6,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { AppError } from '../../dist/errors.js';
+import { changeOnce } from '../../dist/handlers/once.js';
+import type { HttpRequest } from '../../dist/http/message.js';
 import { codeOf, json, send, type Sent, under } from '../support/keyed.ts';
 import { multipartBody, multipartType, part } from '../support/multipart.ts';
 import { skipPostgres } from '../support/postgres.ts';
@@ -85,6 +88,23 @@ for (const store of stores) {
     }
   });
 }
+
+it('a change that finds its own effect was done meanwhile by its first request', async () => {
+  const once = { id: '', isRepeated: true } as const;
+  for (const found of [once, undefined]) {
+    let finds = 0;
+    const requests = { find: () => (++finds === 1 ? undefined : found) };
+    const request = { header: () => 'a-key', method: 'DELETE', path: '/posts/1' };
+    const change = changeOnce(
+      request as unknown as HttpRequest,
+      { viewerOf: () => Promise.resolve(undefined), store: { requests } },
+      () => Promise.reject(new AppError('not_found', 'There is no such post.')),
+    );
+    if (found === undefined) await assert.rejects(async () => change, { code: 'not_found' });
+    else assert.equal((await change).headers.join(), 'Idempotency-Replayed,true');
+    assert.equal(finds, 2);
+  }
+});
 
 describe('a key whose first request is under way on another node', { skip: skipPostgres }, () => {
   for (const [name, sent] of Object.entries(writes)) {

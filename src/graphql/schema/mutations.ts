@@ -145,7 +145,7 @@ async function deleteComment(
     const { comments, posts } = context.records;
     const commentId = toId(id);
     const comment = commentId && (await comments.find(commentId));
-    if (!comment) return false;
+    if (!comment) throw notFound('comment');
     const post = await posts.find(comment.postId);
     checkOwner(context.reader, post?.authorId ?? null);
     return context.deps.store.comments.remove(comment.id, options);
@@ -163,8 +163,15 @@ async function changeOnce(
 ): Promise<string> {
   const askedAt = performance.now();
   const once = await beginWrite(context);
-  const repeated = once && (await context.deps.store.requests.find(once));
-  const changed = repeated ?? (await change({ once, askedAt }));
+  const find = async () => once && context.deps.store.requests.find(once);
+  const changed =
+    (await find()) ??
+    (await change({ once, askedAt }).catch(async (error: unknown) => {
+      // It may have found what its first request has done meanwhile.
+      const repeated = await find();
+      if (repeated === undefined) throw error;
+      return repeated;
+    }));
   if (changed === false) throw notFound(noun);
   context.writes?.note(changed);
   return toId(id) ?? id;
