@@ -17,6 +17,17 @@ test('a subscriber that names what it wants gets that and no other value', async
   assert.equal((await further).value, 6);
 });
 
+test('what comes next can be seen before it is taken', async () => {
+  const topic = createTopic<number>({ ...unweighed, queueMax: 10 });
+  const even = topic.subscribe((value) => value % 2 === 0);
+  for (const value of [1, 2, 3, 4, 5, 6]) topic.publish(value);
+  assert.deepEqual([even.ahead(0), even.ahead(3), even.ahead(9)], [[], [2, 4], [2, 4, 6]]);
+  assert.equal((await even.next()).value, 2);
+  assert.deepEqual(even.ahead(9), [4, 6]);
+  await even.return?.();
+  assert.deepEqual(even.ahead(9), []);
+});
+
 test('return settles a call that waits and leaves the topic', async () => {
   const topic = createTopic<number>({ ...unweighed, queueMax: 2 });
   const subscriber = topic.subscribe();

@@ -169,7 +169,7 @@ export class Group {
     const length = (comment.content.length + fieldLength) * this.#fields;
     let bytes = 0;
     for (let looked = 1; waiting.length > 0 && !this.#ended; looked += 1) {
-      const look = engine.hasOwners ? looks.of(comment, ahead()) : undefined;
+      const look = engine.hasOwners ? looks.of(comment, ahead) : undefined;
       const post = await look?.post;
       const canRead = ([, { reader }]: Member): boolean => mayRead(reader, post);
       const isCurrent = (): boolean => look?.isCurrent() ?? true;

@@ -54,10 +54,10 @@ export function createLooks({ posts, changes }: Pick<Store, 'posts' | 'changes'>
   };
   return {
     /** A current look. If it has to begin, those of the comments `ahead` begin with it. */
-    of(comment: Comment, ahead: readonly Comment[]): Look {
+    of(comment: Comment, ahead: () => readonly Comment[]): Look {
       const known = find(comment);
       if (known !== undefined) return known;
-      for (const each of ahead) if (find(each) === undefined) begin(each);
+      for (const each of ahead()) if (find(each) === undefined) begin(each);
       return begin(comment);
     },
   };
