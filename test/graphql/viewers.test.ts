@@ -82,13 +82,11 @@ describe('the accounts of subscriptions', () => {
       new Promise((resolve) => void answers.push(resolve));
     const { ended, updated, subscribers, viewers, pass } = watch(t, answered, 65);
     await pass(15);
-    assert.equal(answers.length, 64);
+    // Also those that are asked for in a later iteration of the event loop.
+    assert.equal(answers.length, 65);
     for (const subscriber of subscribers) viewers.remove(subscriber);
     for (const answer of answers.splice(0)) answer(undefined);
-    await pass(0);
-    assert.deepEqual([answers.length, ended, updated], [1, [], []]);
-    for (const answer of answers.splice(0)) answer(undefined);
     await pass(5);
-    assert.equal(answers.length, 0);
+    assert.deepEqual([answers.length, ended, updated], [0, [], []]);
   });
 });

@@ -41,10 +41,13 @@ export function createViewers(currentOf: Access['currentOf']) {
   };
   const checkAll = async (): Promise<void> => {
     const all = Array.from(viewers);
+    const checks: Promise<void>[] = [];
+    // None waits for the answers of those before it: a slow store joins them.
     while (all.length > 0) {
-      await Promise.all(all.splice(-accountsAtOnce).map(check));
+      checks.push(...all.splice(-accountsAtOnce).map(check));
       await nextIteration();
     }
+    await Promise.all(checks);
   };
   const look = (): void => {
     round ??= checkAll().finally(() => (round = undefined));
