@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { anyCharacter } from './support/texts.ts';
@@ -32,6 +32,26 @@ test('65,536 characters of lines are held, one more writes them', () => {
   assert.equal(output.readableLength, 0);
   hold('y');
   assert.equal(output.readableLength, 65_537);
+});
+
+test('lines are held for 50 ms', (t) => {
+  const timers = t.mock.method(globalThis, 'setTimeout');
+  const { hold, flush } = createLogOutput(new PassThrough());
+  for (const line of ['a', 'b']) hold(line);
+  assert.deepEqual(
+    timers.mock.calls.map(({ arguments: [, milliseconds] }) => milliseconds),
+    [50],
+  );
+  flush();
+});
+
+test('of what nobody reads no more is queued beyond a mebibyte', () => {
+  const output = new Writable({ write: () => undefined });
+  const { write } = createLogOutput(output);
+  const line = 'x'.repeat(1_024);
+  for (let count = 0; count < 1_025; count += 1) assert.equal(write(line), true);
+  assert.equal(write(line), false);
+  assert.equal(output.writableLength, 1_025 * 1_024);
 });
 
 test('an event is one JSON line with its time, level, name and facts', () => {

@@ -62,6 +62,10 @@ test('of a small pool a connection may have half a mebibyte without an end in si
   const reservation = new ConnectionMemory(new MemoryPool(20_000_000)).openLasting();
   assert.equal(reservation.grow(16_384 + 524_289), false);
   assert.ok(reservation.grow(16_384 + 524_288));
+  // Of an even smaller one a 32nd.
+  const small = new ConnectionMemory(new MemoryPool(1_048_576)).openLasting();
+  assert.equal(small.grow(16_384 + 32_769), false);
+  assert.ok(small.grow(16_384 + 32_768));
 });
 
 test('a connection holds what it opens, and what is handed to it', () => {

@@ -80,9 +80,12 @@ describe('a stop', { concurrency: true }, () => {
       const expect = 'Expect: 100-continue';
       busy.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\n${length}\r\n${expect}\r\n\r\n`);
       assert.equal((await busy.response()).status, 100);
+      const signalled = performance.now();
       server.child.kill(signal);
       const ended = server.ended();
       await Promise.all([idle.ended(), half.ended(), silent.ended()]);
+      // A request may be on its way on a connection that is idle.
+      assert.ok(performance.now() - signalled > 900, 'idle connections end after a second');
       const response = await busy.ask(body);
       assert.deepEqual([response.status, response.headers.get('connection')], [201, 'close']);
       const { code, milliseconds } = await ended;
@@ -141,6 +144,27 @@ describe('LOG_REQUESTS and LOG_FORMAT', { concurrency: true }, () => {
     assert.equal((await server.ended()).code, 0);
     assert.match(server.output(), /^\d\d:\d\d:\d\d\.\d{3} WARN  the limits allow more /m);
   });
+});
+
+test('of the lines of a second 200 are written', async (t) => {
+  const server = await run(t);
+  const { url } = await server.listening();
+  const body = new FormData();
+  for (let at = 0; at < 500; at += 1) body.append(`${at}`, 'x');
+  const path = `${url}/api/multiparts/list`;
+  assert.equal((await fetch(path, { method: 'POST', body })).status, 200);
+  await until('lines of uploads', () => server.output().includes('file uploaded'));
+  const counts = new Map<string, number>();
+  for (const [, second = ''] of server.output().matchAll(/"time":"([^.]+)/g)) {
+    counts.set(second, (counts.get(second) ?? 0) + 1);
+  }
+  assert.ok(Math.max(...counts.values()) <= 200, [...counts.values()].join());
+});
+
+test('the memory of a container is what there is', async (t) => {
+  const code = 'process.constrainedMemory = () => 209715200';
+  const server = await run(t, { flags: ['--import', `data:text/javascript,${code}`] });
+  await until('a warning', () => server.output().includes('"memoryMiB":200'));
 });
 
 describe('whatever happens', { concurrency: true }, () => {

@@ -96,7 +96,7 @@ test('a file that is missing, too large, or no array in JSON is one clear error'
 const refused: Readonly<Record<string, readonly unknown[]>> = {
   username: ['', ' ', 7, 'a\nb', '\uD800', 'x'.repeat(257), undefined],
   email: [undefined, 'x'.repeat(321)],
-  roles: [undefined, 'USER', ['USER', ''], Array(500).fill('USER')],
+  roles: [undefined, 'USER', ['USER', ''], Array(500).fill('USER'), Array(4).fill('x'.repeat(247))],
   passwordHash: [undefined, 'secret'],
 };
 
@@ -113,6 +113,12 @@ test('every faulty entry is named by its place and what is wrong with it', async
   assert.match(await faultOf(load([entry, entry])), /entry 1: username is taken/);
   const many = await faultOf(load([null, entry, {}, ...Array<unknown>(100).fill(1)]));
   assert.match(many, /entry 0: .*; entry 2: .*; and 92 more\.$/);
+});
+
+test('roles of 1,000 bytes in all are taken', async () => {
+  const roles = [...Array<string>(3).fill('x'.repeat(247)), 'x'.repeat(246)];
+  assert.equal(JSON.stringify(roles).length, 1_000);
+  assert.deepEqual((await load([{ ...entry, roles }]))[0]?.roles, roles);
 });
 
 test('an account at every bound gets a token that is not too long', async () => {

@@ -64,6 +64,17 @@ const bad = `
   scrypt$16384$8$1$${salt}$${hash}=
 `;
 
+test('a password that is too long costs the work of any other', async () => {
+  const check = createPasswordChecker(0);
+  const stored = await hashPassword('short');
+  const tooLong = 'x'.repeat(1_025);
+  const checked = [1, 2].map(async () => check(tooLong, stored, standing));
+  // Nothing that a thread does can end during microtasks.
+  for (let microtask = 0; microtask < 100; microtask += 1) await Promise.resolve();
+  await assert.rejects(check('short', stored, standing), { code: 'overloaded' });
+  assert.deepEqual(await Promise.all(checked), [false, false]);
+});
+
 test('a stored hash is taken only in its one form and within its bounds', () => {
   for (const text of words(good)) assert.ok(parsePasswordHash(text), text);
   const [first = ''] = words(good);

@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import { readPassword } from '../../dist/commands/accounts.js';
 import type { PasswordInput } from '../../dist/commands/command.js';
+import { within } from '../support/until.ts';
 
 type Chunks = readonly (string | Buffer)[];
 
@@ -133,8 +134,18 @@ describe('from a pipe', () => {
     const input = new PassThrough();
     const waiting = readPassword(input, () => undefined);
     for (let sent = 0; sent < 20; sent += 1) input.write('x'.repeat(1024));
-    await assert.rejects(waiting, isFault(/at most 1024 bytes/));
+    await assert.rejects(within(waiting, 'a refusal', 5), isFault(/at most 1024 bytes/));
     assert.ok(input.destroyed);
+  });
+
+  test('has five minutes', async (t) => {
+    const timers = t.mock.method(globalThis, 'setTimeout');
+    const input = new PassThrough();
+    const waiting = readPassword(input, () => undefined);
+    input.end('a password\n');
+    assert.equal(await waiting, 'a password');
+    const delays = timers.mock.calls.map(({ arguments: [, milliseconds] }) => milliseconds);
+    assert.deepEqual(delays, [300_000]);
   });
 
   test('that stays silent the waiting ends', async () => {

@@ -258,3 +258,18 @@ for (const [file, enabled] of Object.entries({ 'tests.json': 75, 'spec_tests.jso
     for (const row of rows) assertRow(row);
   });
 }
+
+test('a patch has at most 1,000 operations', () => {
+  const operations = times(1_001).map(() => ({ op: 'test', path: '', value: 1 }));
+  assert.equal(patch(1, operations.slice(1)), 1);
+  assert.equal(refusal(1, operations), 'content_too_large');
+});
+
+test('a copied value counts as at least 20 characters', () => {
+  // The list and its 10 values are 220.
+  const operations = [{ op: 'copy', from: '/a', path: '/b' }];
+  const apply = (bytes: number): Json =>
+    toJsonPatch(operations, bytes).apply({ a: Array<number>(10).fill(1) });
+  assert.ok(apply(220));
+  assert.throws(() => apply(219), { code: 'content_too_large' });
+});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createComments, createTopic } from '../../dist/domain/comments.js';
+import { createAddComment, createComments, createTopic } from '../../dist/domain/comments.js';
 import type { Store } from '../../dist/store/store.js';
 import { unweighed } from '../support/topic.ts';
 
@@ -26,6 +26,26 @@ test('what comes next can be seen before it is taken', async () => {
   assert.deepEqual(even.ahead(9), [4, 6]);
   await even.return?.();
   assert.deepEqual(even.ahead(9), []);
+});
+
+test('the position of a value counts those that nobody wanted', async () => {
+  const topic = createTopic<number>({ ...unweighed, queueMax: 10 });
+  const even = topic.subscribe((value) => value % 2 === 0);
+  for (const value of [1, 2, 3, 4]) topic.publish(value);
+  assert.deepEqual([(await even.next()).value, even.position], [2, 2]);
+  assert.deepEqual([(await even.next()).value, even.position], [4, 4]);
+});
+
+test('a comment that was added before is not published again', async () => {
+  const repeated = { id: '1', isRepeated: true } as const;
+  const comments = { add: () => repeated } as unknown as Store['comments'];
+  const published: unknown[] = [];
+  const others = {} as Pick<Store, 'posts' | 'requests'>; // not used here
+  const addComment = createAddComment({ comments, ...others }, (comment) => {
+    published.push(comment);
+  });
+  assert.equal(await addComment(undefined, '1', 'c'), repeated);
+  assert.deepEqual(published, []);
 });
 
 test('return settles a call that waits and leaves the topic', async () => {

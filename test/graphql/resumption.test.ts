@@ -171,15 +171,34 @@ describe('a resumption', () => {
     const { store, member, sent, add } = await resumption({ id: undefined, isAdmin: true });
     for (const text of ['a', 'b', 'c']) await add(text);
     const find = t.mock.method(store.posts, 'find');
-    // Of a comment of the first page, of `a` and of `b`.
-    find.mock.mockImplementationOnce(() => {
-      throw new AppError('unavailable', 'away');
-    }, 2);
-    const running = member.run();
-    await until('all are sent', () => sent.length >= 3);
-    await running;
+    // The first is of the place, then `b` and `c` ahead of `a`; after `a` was sent, `b` again.
+    for (const call of [1, 4]) {
+      find.mock.mockImplementationOnce(() => {
+        throw new AppError('unavailable', 'away');
+      }, call);
+    }
+    const startedAt = performance.now();
+    await member.run();
     assert.deepEqual(sent, ['a', 'b', 'c']);
+    const took = performance.now() - startedAt;
+    assert.ok(took > 990, `the store is asked again after ${took} ms`);
   });
+
+  for (const [what, length, limits] of [
+    ['100 comments', 1, [100, 100]],
+    ['fewer after long ones, of which 33 are sent', 1_000, [100, 66, 66, 66]],
+  ] as const) {
+    test(`reads pages of ${what}`, async (t) => {
+      const { store, member, add } = await resumption();
+      for (const _ of times(120)) await add('x'.repeat(length));
+      const read = t.mock.method(store.comments, 'after');
+      await member.run();
+      assert.deepEqual(
+        read.mock.calls.map(({ arguments: [, { limit }] }) => limit),
+        limits,
+      );
+    });
+  }
 
   test('says nothing of a fault of the store after its client has left', async (t) => {
     const { store, member, sent, logged, leave } = await resumption();

@@ -133,6 +133,19 @@ describe('a client that says nothing', { concurrency: true }, () => {
     });
   });
 
+  test('which does not answer the close of its socket is ended after 5 seconds', async (t) => {
+    const client = await connect(t);
+    const timers = t.mock.method(globalThis, 'setTimeout');
+    client.sendText('not JSON');
+    assert.equal((await client.closed).code, 4400);
+    // That of the client is the default of its package, 30 seconds.
+    const delays = timers.mock.calls.map(({ arguments: [, milliseconds] }) => milliseconds);
+    assert.deepEqual(
+      delays.filter((delay) => [5_000, 10_000].includes(Number(delay))),
+      [5_000],
+    );
+  });
+
   test('without connection_init the socket closes with 4408 though pings come', async (t) => {
     const client = await connect(t);
     assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' });

@@ -1,7 +1,6 @@
 /** Every limit of a WebSocket, crossed; and what a hostile or dead client cannot do to others. */
 
 import assert from 'node:assert/strict';
-import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ConnectionMemory } from '../../dist/memory-pool.js';
@@ -75,19 +74,6 @@ describe('messages', { concurrency: 4 }, () => {
     sendInFragments(client, '{"type":"connection_init"}'.padEnd(32));
     assert.equal((await client.next()).type, 'connection_ack');
     sendInFragments(client, '{"type":"ping"}'.padEnd(33));
-    assert.equal((await client.closed).code, 1008);
-  });
-
-  test('a frame that comes byte by byte closes with 1008', async (t) => {
-    const client = await connectReady(startEndpoint(t));
-    const { _socket: raw } = client.socket as unknown as { readonly _socket: Socket };
-    raw.setNoDelay(true);
-    // A text of 60,000 bytes, with a mask that changes nothing.
-    raw.write(Buffer.from([0x81, 0xfe, 60_000 >> 8, 60_000 & 0xff, 0, 0, 0, 0]));
-    for (let sent = 0; sent < 59_999 && client.socket.readyState === 1; sent += 1) {
-      raw.write(' ');
-      await turn();
-    }
     assert.equal((await client.closed).code, 1008);
   });
 });

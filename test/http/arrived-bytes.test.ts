@@ -16,3 +16,13 @@ test('what was taken can be released: the next bytes, and a body that is left, d
   arrived.append(Buffer.from('cd'));
   assert.equal(arrived.take().toString(), 'abcd');
 });
+
+test('the space for pieces is doubled, so that each byte is copied about twice', () => {
+  const arrived = new ArrivedBytes();
+  const capacities = [];
+  for (let count = 0; count < 8; count += 1) {
+    arrived.append(Buffer.alloc(10));
+    capacities.push(arrived.capacity);
+  }
+  assert.deepEqual(capacities, [10, 40, 40, 40, 100, 100, 100, 100]);
+});

@@ -1,11 +1,14 @@
 /** The minimum data rate (R39): who moves keeps its connection, whatever others need. */
 
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
+import { Connection } from '../../dist/http/server/connection.js';
 import { type Due, ProgressDeadline } from '../../dist/http/server/data-rate.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { startHandler, startHttp } from '../support/http-kit.ts';
 import { boundary, limits, multipartType } from '../support/multipart.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
@@ -48,6 +51,29 @@ test('each byte that moves buys time, less where the connection holds much itsel
       const found = [endure(due, bytesEach), endure(due, bytesEach, 1_048_576)];
       assert.deepEqual(found, [seconds, secondsWithMuch], `${due} ${bytesEach.join(' ')}`);
     });
+  }
+});
+
+test('a connection is judged by what it holds itself', () => {
+  for (const [held, bytesEach, isEnded] of [
+    [1_048_576, 17_000, true],
+    [1_048_576, 18_000, false],
+    [0, 17_000, false],
+  ] as const) {
+    let isDestroyed = false;
+    const socket = {
+      isPaused: () => false,
+      writableLength: 1,
+      bytesWritten: 1,
+      destroy: () => void (isDestroyed = true),
+    };
+    const connection = new Connection(socket as unknown as Socket, new MemoryPool(1e9));
+    connection.memory.open().set(held);
+    for (let second = 0; second < 2_000; second += 1) {
+      socket.bytesWritten += bytesEach;
+      connection.sweep(30);
+    }
+    assert.equal(isDestroyed, isEnded, `${bytesEach} bytes a second of ${held}`);
   }
 });
 

@@ -122,6 +122,31 @@ suite('reading a multipart body', () => {
     assert.deepEqual(found, contents);
   });
 
+  test('hands on at most 256 pieces at once, and none for more than four seconds', async (t) => {
+    const content = Buffer.alloc(1_000 * 1_000);
+    const body = multipartBody([part('a', content)]);
+    const places = Array.from({ length: 1_000 }, (_, at) => 200 + at * 1_000);
+    let now = 0;
+    t.mock.method(performance, 'now', () => now);
+    for (const [step, piecesMax] of [
+      [0, 256],
+      [100, 41],
+    ] as const) {
+      const batches: number[] = [];
+      const chunks = cut(body, places);
+      const request = Object.assign(toRequest(Readable.from([])), {
+        readChunk: async () => {
+          now += step;
+          return chunks.shift() ?? Buffer.alloc(0);
+        },
+      });
+      await readMultipart(request, limits, async (_head, pieces) => {
+        for await (const batch of pieces) batches.push(batch.length);
+      });
+      assert.equal(Math.max(...batches), piecesMax, batches.join());
+    }
+  });
+
   test('throws away what a reader leaves', async () => {
     const names: string[] = [];
     await read(sourceOf(cut(big, [70_000])), async ({ name }) => {

@@ -63,12 +63,37 @@ describe('the responses of a turn', () => {
     assert.deepEqual(written, numbers(100));
   });
 
-  it('do not wait for more than one that takes long', async () => {
+  it('wait where they are more than eight, until they are 32', async () => {
+    const { send, written } = startBatch();
+    for (const [count, isHeld] of [
+      [8, false],
+      [9, true],
+    ] as const) {
+      for (const response of numbers(count)) send(response);
+      await turnOfLoop();
+      written.length = 0;
+      send(0);
+      assert.equal(written.length, isHeld ? 0 : 1);
+      await turnOfLoop();
+    }
+    const busy = await startBusyBatch();
+    for (const response of numbers(31)) busy.send(response);
+    assert.deepEqual(busy.written, []);
+    busy.send(31);
+    assert.deepEqual(busy.written, numbers(32));
+  });
+
+  it('wait for a millisecond, and for the one that ends it', async (t) => {
     const { send, written } = await startBusyBatch();
+    let now = performance.now();
+    t.mock.method(performance, 'now', () => now);
     send(0);
-    for (const start = performance.now(); performance.now() - start < 2;);
+    now += 1;
     send(1);
-    assert.deepEqual(written, [0, 1]);
+    assert.deepEqual(written, []);
+    now += 0.5;
+    send(2);
+    assert.deepEqual(written, [0, 1, 2]);
   });
 });
 

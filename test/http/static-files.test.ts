@@ -81,6 +81,7 @@ describe('static files', () => {
         const request = requestWith(accept === undefined ? {} : { 'accept-encoding': accept });
         const response = await endpoint(request, 'app.js');
         assert.equal(Buffer.isBuffer(response.body), packed);
+        assert.equal(response.streamBytesMax, 131_072);
         const bytes = Buffer.isBuffer(response.body)
           ? response.body
           : await buffer(response.body as Readable);

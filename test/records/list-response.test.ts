@@ -99,6 +99,17 @@ test('a small list is one buffer, a large one a stream of the same array', async
   }
 });
 
+test('a stream of a list comes in pieces of 64 KiB', async () => {
+  const items = Array.from({ length: 500 }, () => 'x'.repeat(10_000));
+  const { body } = await createResponder()(inPages(items, Infinity));
+  assert.ok(body instanceof Readable);
+  const lengths: number[] = [];
+  for await (const piece of body) lengths.push((piece as Buffer).length);
+  // At least so many, with the record that ends them.
+  assert.ok(lengths.slice(0, -2).every((length) => length >= 65_536));
+  assert.ok(Math.max(...lengths) < 65_536 + 10_010, `${Math.max(...lengths)}`);
+});
+
 test('equal long lists of one page are streams of their own', async () => {
   const items = Array.from({ length: 50 }, () => 'x'.repeat(100_000));
   const list: JsonList<string> = { version: undefined, first: inPages(items, 50).first, toJson };

@@ -107,6 +107,24 @@ it('keys and responses stay within their bytes, and the oldest give way', async 
   assert.equal(await ask('too large', 'again'), 'again');
 });
 
+it('a response counts 500 bytes, eight for each record that it depends on, its key and text', async () => {
+  for (const [bytesMax, isCached] of [
+    [500 + 20 * 8 + 1 + 6, true],
+    [500 + 20 * 8 + 1 + 5, false],
+  ] as const) {
+    const { responses } = open(bytesMax);
+    const ask = async (body: string): Promise<unknown> => {
+      const make = async (records: TrackedRecords): Promise<HttpResponse> => {
+        for (let id = 0; id < 20; id += 1) await records.todos.find(`${id}`);
+        return jsonTextResponse(200, body);
+      };
+      return (await responses.respond('k', make, { reader })).body;
+    };
+    assert.equal(await ask('one'), 'one');
+    assert.equal(await ask('two'), isCached ? 'one' : 'two');
+  }
+});
+
 it('nothing is cached without bytes for it', async () => {
   const { ask } = open(0);
   assert.deepEqual([await ask('a', 'one'), await ask('a', 'two')], ['one', 'two']);

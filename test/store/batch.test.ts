@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { codeOf } from '../../dist/errors.js';
 import { createLoader, individually } from '../../dist/store/postgres/batch.js';
+import { lost } from '../../dist/store/postgres/faults.js';
+import { toInserts } from '../../dist/store/postgres/inserts.js';
+import type { Insertion } from '../../dist/store/postgres/requests.js';
 import { gate } from '../support/http-kit.ts';
 import { times } from '../support/lists.ts';
 import { until } from '../support/until.ts';
@@ -37,7 +42,8 @@ function createSlow(costMax = 2) {
 test('a hundred thousand items wait, one more is refused', async () => {
   const { gates, ask } = createSlow(10_000);
   const all = times(100_000).map((at) => ask(`${at}`));
-  await assert.rejects(ask('more'), { code: 'overloaded' });
+  const more = ask('more').then(() => 'taken', codeOf);
+  assert.equal(await Promise.race([more, pause(1_000, 'waits')]), 'overloaded');
   for (const opened of [gates.many, gates.one]) opened.open();
   assert.equal((await Promise.all(all)).length, 100_000);
 });
@@ -100,4 +106,39 @@ test('what came a second later is not joined, and so not refused for having wait
     { items: ['equal', 'at 1000', 'at 1999'], askedAt: 1_000 },
     { items: ['equal', 'at 2000'], askedAt: 2_000 },
   ]);
+});
+
+test('an item is not joined with a statement that was sent before it was asked for', async () => {
+  const opened = gate();
+  const sent: (readonly string[])[] = [];
+  const ask = createLoader<string, number>({
+    costMax: 10,
+    costOf: () => 1,
+    async loadMany(items) {
+      const at = sent.push(items);
+      await opened.opened;
+      return items.map(() => at);
+    },
+    loadOne: () => Promise.reject(new Error('Nothing is loaded individually.')),
+  });
+  const [one, equal] = [ask('a'), ask('a')];
+  await until('a statement', () => sent.length === 1);
+  const later = ask('a');
+  await until('another statement', () => sent.length === 2);
+  opened.open();
+  assert.deepEqual(await Promise.all([one, equal, later]), [1, 1, 2]);
+});
+
+test('a statement inserts 100 short records, or a mebibyte of texts', () => {
+  const { costMax, costOf } = toInserts(() => Promise.resolve([]));
+  assert.equal(Math.floor(costMax / costOf({ row: { title: 'a' } } as Insertion)), 100);
+  assert.equal(costMax, 1_048_576);
+  assert.equal(costOf({ row: { title: 'x'.repeat(20_000) } } as Insertion), 20_000);
+});
+
+test('inserts of which it is not known whether they were stored are not done again', async () => {
+  const rows = [{ row: { id: 'a' } }, { row: { id: 'b' } }] as unknown as readonly Insertion[];
+  const failing = (error: Error) => toInserts(() => Promise.reject(error)).loadMany(rows, 0);
+  await assert.rejects(failing(lost()), { code: 'unavailable' });
+  assert.deepEqual(await failing(new Error('refused')), [individually, individually]);
 });

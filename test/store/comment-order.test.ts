@@ -224,3 +224,21 @@ describe('the order of comments', () => {
     assert.deepEqual(model.heard, ['1', '1']);
   });
 });
+
+it('own comments that wait take 4 MiB, with 400 bytes beside the text of each', () => {
+  for (const [length, count] of [
+    [0, 10_486],
+    [9_600, 420],
+  ] as const) {
+    const { order } = new Model();
+    // The first number is missing.
+    for (let seq = 2; seq < 20_000; seq += 1) {
+      order.stored({
+        seq,
+        timeline: 1,
+        comment: { ...toComment(seq), content: 'x'.repeat(length) },
+      });
+    }
+    assert.equal(order.waiting, count);
+  }
+});

@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
 import { type Result, type Server, sql } from '../../dist/store/postgres/connection.js';
+import { createOutageLog } from '../../dist/store/postgres/faults.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
 import { times } from '../support/lists.ts';
 import { until } from '../support/until.ts';
@@ -206,4 +207,83 @@ test('while nobody can connect, one attempt is made at a time, and what waits is
   const reading = pool.read(read);
   (await next()).done(undefined, empty);
   await reading;
+});
+
+test('with up to four connections one write runs at a time', async (t) => {
+  for (const connectionsMax of [1, 4]) {
+    const { pool, sent, next } = open(t, connectionsMax);
+    const writes = [pool.write(write), pool.write(write)];
+    const { done } = await next();
+    await pause(20);
+    assert.equal(sent.length, 1);
+    done(undefined, empty);
+    (await next()).done(undefined, empty);
+    await Promise.all(writes);
+  }
+});
+
+test('connections are replaced once a second, however many statements find them lost', async (t) => {
+  const { pool, next, closed } = open(t);
+  let now = Math.ceil(performance.now());
+  t.mock.method(performance, 'now', () => now);
+  /** Two connections that are idle, and then find, a millisecond later, that they only read. */
+  const findReadOnly = async (): Promise<readonly number[]> => {
+    const before = closed.length;
+    const reads = [pool.read(read), pool.read(read)];
+    for (const { done } of [await next(), await next()]) done(undefined, empty);
+    await Promise.all(reads);
+    now += 1;
+    const writing = assert.rejects(pool.write(write));
+    (await next()).done(fromServer('25006'));
+    await writing;
+    return closed.slice(before);
+  };
+  assert.equal((await findReadOnly()).length, 2);
+  now += 998;
+  assert.equal((await findReadOnly()).length, 0);
+  // A second after the first time.
+  assert.equal((await findReadOnly()).length, 2);
+});
+
+test('attempts to connect are 50 ms apart, then more, up to a second', async (t) => {
+  const { pool } = open(t, 4, new Error('connect ECONNREFUSED'));
+  const pauses: number[] = [];
+  const { setTimeout: later } = globalThis;
+  t.mock.method(globalThis, 'setTimeout', (call: () => void, milliseconds: number) => {
+    pauses.push(milliseconds);
+    return later(call, 0);
+  });
+  for (const _ of times(8)) assert.equal(await endOf(pool.read(read)), 'unavailable');
+  // The pool looks for late statements every 100 ms.
+  const others = pauses.filter((milliseconds) => milliseconds !== 100);
+  assert.deepEqual(others, [50, 200, 400, 800, 1_000, 1_000, 1_000]);
+  assert.ok(pauses.filter((milliseconds) => milliseconds === 100).length > 1);
+});
+
+test('a stop waits two seconds for statements under way', async (t) => {
+  const { pool, next, closed } = open(t);
+  let now = Math.ceil(performance.now());
+  t.mock.method(performance, 'now', () => now);
+  const reading = endOf(pool.read(read));
+  await next();
+  void pool.close();
+  now += 1_999;
+  assert.equal(await Promise.race([reading, pause(100, 'waits')]), 'waits');
+  now += 1;
+  assert.equal(await Promise.race([reading, pause(1_000, 'waits')]), 'unavailable');
+  assert.deepEqual(closed, [1]);
+});
+
+test('an outage is over when nothing was refused for a second', (t) => {
+  let now = 5_000;
+  t.mock.method(performance, 'now', () => now);
+  const lines: string[] = [];
+  const outage = createOutageLog((_level, event) => void lines.push(event), '192.0.2.1');
+  outage.noteAway(new Error('read ECONNRESET'));
+  now += 999;
+  outage.noteSuccess();
+  assert.deepEqual(lines, ['database is away']);
+  now += 1;
+  outage.noteSuccess();
+  assert.deepEqual(lines, ['database is away', 'database is back']);
 });

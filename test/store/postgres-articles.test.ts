@@ -70,7 +70,7 @@ test('a change that is overtaken three times takes a lease of a second', { skip 
 });
 
 test('while another node has the lease nothing is stored', { skip }, async (t) => {
-  const { articles, session } = await open(t);
+  const { articles, statements, session } = await open(t);
   await session`UPDATE inkwell.article_turn
     SET holder = gen_random_uuid(), ends = clock_timestamp() + interval '1 minute'`;
   let attempts = 0;
@@ -80,6 +80,9 @@ test('while another node has the lease nothing is stored', { skip }, async (t) =
   });
   // After these it waits for the lease, and reads no more.
   await until('three attempts', () => attempts === 3);
+  // Three writes, and then it asks for the lease, at most 50 ms after the last time.
+  const writes = (): number => statements.filter((kind) => kind === 'write').length;
+  await until('ten requests for the lease', () => writes() >= 13, 4);
   const [row] = await session`SELECT document FROM inkwell.articles WHERE id = 1`;
   assert.notEqual(valueOf({ id: 1, json: String(row?.['document']) })?.title, 'a');
   await session`UPDATE inkwell.article_turn SET ends = clock_timestamp()`;
@@ -99,6 +102,35 @@ test('at most 1,000 changes of single articles wait', { skip }, async (t) => {
   assert.ok(!others.includes('overloaded'));
   // On a slow machine some of them wait longer than a change may.
   await Promise.allSettled(changes);
+});
+
+test('at most 100 changes of all articles wait', { skip }, async (t) => {
+  const { articles } = await open(t);
+  const changes = times(101).map(async () => articles.changeAll((all) => all));
+  const atOnce = changes.map(async (change) =>
+    Promise.race([change.then(() => 'changed', codeOf), nextIteration('waits')]),
+  );
+  const [first, ...others] = (await Promise.all(atOnce)).toReversed();
+  assert.equal(first, 'overloaded');
+  assert.ok(!others.includes('overloaded'));
+  await Promise.allSettled(changes);
+});
+
+test('of a change of all articles that is overtaken nothing is stored', { skip }, async (t) => {
+  const { url, articles: others, session } = await open(t);
+  const seen: unknown[] = [];
+  const run: RunInTurn = async (work) => {
+    const changed = await work();
+    const [row] = await session`SELECT count(*)::int AS count FROM inkwell.articles
+      WHERE document::json ->> 'title' = 'a'`;
+    seen.push(row?.['count']);
+    if (seen.length === 1) await others.change(1, changing({ title: 'overtaken' }));
+    return changed;
+  };
+  const { articles } = await openOn(t, url, { run });
+  await articles.changeAll((all) => all.map(retitle));
+  assert.deepEqual(seen, [0, 0]);
+  assert.equal(valueOf(await others.find(1))?.title, 'a');
 });
 
 testAtLength('a change that cannot be stored for 5 s is refused', async (t) => {

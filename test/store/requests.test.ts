@@ -37,6 +37,26 @@ test('in memory a key is kept for 24 hours, and the oldest of 3 goes', () => {
   );
 });
 
+test('in memory 100,000 keys are kept, and each removes two that are old', () => {
+  const { run, find } = createMemoryRequests();
+  const first = newOnce();
+  run(first, () => true);
+  for (let count = 1; count < 100_000; count += 1) run({ ...first, key: `${count}` }, () => true);
+  assert.ok(find(first));
+  run(newOnce(), () => true);
+  assert.equal(find(first), undefined);
+
+  let [now, bytes] = [0, 0];
+  const old = createMemoryRequests(
+    (more) => (bytes += more),
+    () => now,
+  );
+  for (const once of times(10).map(newOnce)) old.run(once, () => true);
+  now = 86_400_000;
+  old.run(newOnce(), () => true);
+  assert.equal(bytes, (10 - 2 + 1) * 360);
+});
+
 test('in memory a key takes 360 bytes, and as many are kept as fit', () => {
   const take = createByteBudget(1_180);
   const { run, find } = createMemoryRequests(take, Date.now);
@@ -168,6 +188,31 @@ for (const place of durableStores) {
       await age();
       for (const at of times(100)) await write().then(() => at);
       await until('the old ones are gone', async () => (await count()) === 100);
+    });
+
+    test('go two hundred at a time, after a hundred writes', async (t) => {
+      const { store, query, count } = await open(t);
+      await query(
+        `INSERT INTO requests (key, print, result, made)
+          WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 450)
+          SELECT 'old ' || n, 'p', '', 0 FROM n`,
+        `INSERT INTO inkwell.requests (key, print, result, made)
+          SELECT 'old ' || n, 'p', '', now() - interval '2 days' FROM generate_series(1, 450) AS n`,
+      );
+      await Promise.all(times(100).map(async () => store.posts.create(text('a'), newOnce())));
+      await until('two hundred are gone', async () => (await count()) === 350);
+    });
+
+    test('of an upload that only adds are found before its names', async (t) => {
+      const { store } = await open(t);
+      const index = made(store.openFileIndex)({ filesMax: 10, bytesMax: 10 });
+      const options = { once: newOnce(), onlyNew: true };
+      const file = { storedName: 'a', temporaryName: 'a.upload', size: 1 };
+      await index.commit([file], options);
+      assert.ok('isRepeated' in Object(await index.commit([file], options)));
+      await assert.rejects(async () => index.commit([file], { onlyNew: true }), {
+        code: 'precondition_failed',
+      });
     });
 
     test('beyond 1,000,000 go, the oldest first', async (t) => {

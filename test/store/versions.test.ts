@@ -80,12 +80,29 @@ test('a transaction that is seen before its result is waited for', async () => {
   assert.deepEqual(await changed, ['post']);
 });
 
-test('a statement that does not end holds nothing up', async () => {
+test('of 10,001 transactions of this process the first ones are not known any more', async () => {
+  for (const [count, changed] of [
+    [10_000, []],
+    [10_001, everything],
+  ] as const) {
+    const { changedIn, add } = createWatched();
+    await changedIn('5:5:');
+    for (let xid = 5; xid < 5 + count; xid += 1) await add(xid);
+    assert.deepEqual(await changedIn(`${5 + count}:${5 + count}:`), changed);
+  }
+});
+
+test('a statement that does not end holds nothing up for more than 10 ms', async (t) => {
   const { changedIn, versions } = createWatched();
   await changedIn('5:5:');
+  const timers = t.mock.method(globalThis, 'setTimeout');
   const arrives = gate();
   const tracked = versions.track(arrives.opened.then(() => []));
   assert.deepEqual(await changedIn('6:6:'), everything);
+  assert.deepEqual(
+    timers.mock.calls.map(({ arguments: [, milliseconds] }) => milliseconds),
+    [10],
+  );
   arrives.open();
   await tracked;
 });

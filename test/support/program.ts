@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { announce } from './announce.ts';
+import { isLong } from './long.ts';
 import { patient } from './pace.ts';
+import { within } from './until.ts';
 import type { Ending } from './server.ts';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
@@ -101,7 +103,7 @@ export async function runProgram(context: Ending, options: ProgramOptions = {}) 
     /** The exit code and how long it took, from now on. */
     async ended() {
       const started = performance.now();
-      await exited;
+      await within(exited, 'the end of the program', isLong ? 600 : 40);
       const milliseconds = performance.now() - started;
       const [code] = await closed;
       return { code, milliseconds };

@@ -3,6 +3,7 @@
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
+import { isLong } from './long.ts';
 
 export interface RawResponse {
   readonly status: number;
@@ -17,8 +18,8 @@ export type Served = number | Promise<{ readonly port: number }>;
 /** Text (written as latin1), bytes, or header lines. */
 type Sent = string | Buffer | readonly string[];
 
-/** A connection that says nothing for so long has been forgotten. */
-const waitMilliseconds = 60_000;
+/** A connection that says nothing for so long has been forgotten; at length a database may restart. */
+export const waitSeconds = isLong ? 60 : 20;
 
 /** A connection that ends with the test. */
 export async function connectRaw(context: Pick<TestContext, 'after'>, to: Served) {
@@ -52,12 +53,12 @@ export async function connectRaw(context: Pick<TestContext, 'after'>, to: Served
 
   /** Looks again after each piece of news, until `look` finds something. */
   const wait = async <T>(what: string, look: () => T | undefined): Promise<T> => {
-    const signal = AbortSignal.timeout(waitMilliseconds);
+    const signal = AbortSignal.timeout(waitSeconds * 1_000);
     for (;;) {
       const found = look();
       if (found !== undefined) return found;
       await once(news, 'news', { signal }).catch(() => {
-        throw new Error(`No ${what} after ${waitMilliseconds} ms: ${describe(received)}`);
+        throw new Error(`Not within ${waitSeconds} s: ${what}; ${describe(received)}`);
       });
     }
   };

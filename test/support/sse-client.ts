@@ -3,6 +3,8 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { GraphqlEndpoint } from './graphql-endpoint.ts';
+import { waitSeconds } from './raw-client.ts';
+import { within } from './until.ts';
 
 export type EventReader = Awaited<ReturnType<typeof askEvents>>;
 
@@ -35,7 +37,8 @@ export async function askEvents(
           text = text.slice(end + 2);
           return event;
         }
-        const { done, value } = (await chunks.next()) as IteratorResult<string>;
+        const chunk = within(chunks.next(), 'an event of the stream', waitSeconds);
+        const { done, value } = (await chunk) as IteratorResult<string>;
         if (done === true) return undefined;
         text += value;
       }

@@ -15,3 +15,13 @@ export async function until(
     await pause(10);
   }
 }
+
+/** Gives what was waited for, and fails after `seconds` with `what` that was. */
+export async function within<T>(waited: Promise<T>, what: string, seconds = 20): Promise<T> {
+  const late = new AbortController();
+  const { signal } = late;
+  const end = pause(seconds * 1_000, undefined, { signal }).then(() => {
+    throw new Error(`Not within ${seconds} s: ${what}`);
+  });
+  return Promise.race([waited, end]).finally(() => late.abort());
+}

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type ClientOptions, createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
-import type { Served } from './raw-client.ts';
+import { type Served, waitSeconds } from './raw-client.ts';
+import { within } from './until.ts';
 
 /** A message of the server; `payload` is whatever came. */
 export interface Message {
@@ -80,7 +80,7 @@ export async function connectByHand(to: Served, options: HandOptions = {}) {
     const early = closing.then(({ code, reason }) => {
       throw new Error(`closed with ${code} ${reason}`);
     });
-    return within(Promise.race([later, early]), 'message');
+    return within(Promise.race([later, early]), 'a message of the socket', waitSeconds);
   };
   /** Sends it, and gives the next message. */
   const ask = (message: unknown): Promise<Message> => {
@@ -93,7 +93,7 @@ export async function connectByHand(to: Served, options: HandOptions = {}) {
     received,
     /** Code and reason, once it is closed. */
     get closed() {
-      return within(closing, 'close');
+      return within(closing, 'the end of the socket', waitSeconds);
     },
     send,
     next,
@@ -109,22 +109,9 @@ export async function connectByHand(to: Served, options: HandOptions = {}) {
     },
     async close(): Promise<void> {
       socket.close();
-      await within(closing, 'close');
+      await within(closing, 'the end of the socket', waitSeconds);
     },
   };
-}
-
-/** A socket that says nothing for so long has been forgotten. */
-const waitMilliseconds = 60_000;
-
-/** Rejects if it takes longer. */
-async function within<T>(waited: Promise<T>, what: string): Promise<T> {
-  const late = new AbortController();
-  const { signal } = late;
-  const end = pause(waitMilliseconds, undefined, { signal }).then(() => {
-    throw new Error(`No ${what} after ${waitMilliseconds} ms`);
-  });
-  return Promise.race([waited, end]).finally(() => late.abort());
 }
 
 /** Connected, initialised and acknowledged. */

@@ -1,0 +1,27 @@
+/** Who reads and changes what nobody has written (R36, R44). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkOwner, mayRead, toReader } from '../../dist/domain/readers.js';
+
+test('a draft without an author exists for administrators alone, who alone change it', () => {
+  const post = {
+    id: '1',
+    title: 'a',
+    content: 'b',
+    status: 'DRAFT',
+    createdAt: '2026-01-05T09:00:00',
+    authorId: null,
+  } as const;
+  const account = { id: '2', username: 'a', email: 'a@b', passwordHash: '' };
+  for (const [reader, isAllowed] of [
+    [toReader(undefined), false],
+    [toReader({ ...account, roles: ['USER'] }), false],
+    [toReader({ ...account, roles: ['ADMIN'] }), true],
+  ] as const) {
+    assert.equal(mayRead(reader, post), isAllowed);
+    const change = (): void => checkOwner(reader, post.authorId);
+    if (isAllowed) change();
+    else assert.throws(change, { code: 'forbidden' });
+  }
+});

@@ -1,0 +1,52 @@
+/** How often accounts and posts are looked up for events, and how many at a time. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { createLooks } from '../../dist/graphql/events/looks.js';
+import type { Subscriber } from '../../dist/graphql/events/subscriber.js';
+import { createViewers } from '../../dist/graphql/events/viewers.js';
+import { Changes } from '../../dist/store/changes.js';
+import { times } from '../support/lists.ts';
+
+test('of 65 accounts with subscriptions 64 are asked for at a time', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const asked: unknown[] = [];
+  const open: (() => void)[] = [];
+  const viewers = createViewers(async (account) => {
+    asked.push(account);
+    await new Promise<void>((resolve) => void open.push(resolve));
+    return account;
+  });
+  for (const _ of times(65)) viewers.add({} as Subscriber, {} as never, () => undefined);
+  t.mock.timers.tick(4_499);
+  assert.equal(asked.length, 0);
+  t.mock.timers.tick(1);
+  await turn();
+  assert.equal(asked.length, 64);
+  for (const answer of open) answer();
+  for (let rounds = 0; rounds < 10; rounds += 1) await turn();
+  assert.equal(asked.length, 65);
+  viewers.close();
+});
+
+test('a look at a post holds for a second, and 1,024 looks are kept', async (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  let reads = 0;
+  const find = (): undefined => void (reads += 1);
+  const changes = new Changes();
+  const looks = createLooks({ posts: { find } as never, changes: () => changes });
+  const look = async (id: string): Promise<unknown> =>
+    looks.of({ id, postId: 'p', content: '', createdAt: '' }, []).post;
+  await look('a');
+  now = 999;
+  await look('a');
+  assert.equal(reads, 1);
+  now = 1_000;
+  await look('a');
+  assert.equal(reads, 2);
+  for (const id of times(1_024)) await look(`${id}`);
+  await look('a');
+  assert.equal(reads, 2 + 1_024 + 1);
+});
