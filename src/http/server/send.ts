@@ -119,6 +119,8 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
     if (streamBytesMax > 0 && !reservation.grow(streamBytesMax)) throw poolIsFull();
     outgoing.once('close', () => reservation.release());
     response.reservation?.holdFor(request.memory);
+    // Node does not set it by the header: what waits behind such a stream is bounded by it.
+    if (headers.includes('Connection')) outgoing.shouldKeepAlive = false;
     outgoing.writeHead(status, headers);
     writeStream(body, request, context.log);
     return 0;
