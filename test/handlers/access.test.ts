@@ -95,26 +95,6 @@ describe('owners', { concurrency: true }, () => {
     assert.equal(await statusOf(server, ['GET', '/posts']), 200);
   });
 
-  it('remove comments on their own posts, whoever wrote them, and no others', async (t) => {
-    const server = await start(t, 'owners');
-    const [user, admin] = [await logIn(server), await logIn(server, 'admin')].map(bearer);
-    const merging = { 'Content-Type': 'application/merge-patch+json' };
-    for (const author of [admin, user]) {
-      const other = author === user ? admin : user;
-      const created = await send(server, ['POST', '/posts', { title: 't', content: 'c' }], author);
-      const post = created.headers.get('location') ?? '';
-      const publish = ['PATCH', post, { status: 'PUBLISHED' }] as const;
-      assert.equal(await statusOf(server, publish, { ...author, ...merging }), 204);
-      const statuses = [401, author === user ? 204 : 403, 204];
-      for (const [at, remover] of [{}, other, author].entries()) {
-        const comment = ['POST', `${post}/comments`, { content: 'c' }] as const;
-        const { headers } = await send(server, comment, other);
-        const remove = ['DELETE', headers.get('location') ?? ''] as const;
-        assert.equal(await statusOf(server, remove, remover), statuses[at]);
-      }
-    }
-  });
-
   it('are accounts: with `writes` any account changes every post, with `none` everybody', async (t) => {
     for (const [mode, anonymous] of Object.entries({ writes: 401, none: 204 })) {
       const server = await start(t, mode);
