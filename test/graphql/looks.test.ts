@@ -38,7 +38,7 @@ test('a look at a post holds for a second, and 1,024 looks are kept', async (t) 
   const changes = new Changes();
   const looks = createLooks({ posts: { find } as never, changes: () => changes });
   const look = async (id: string): Promise<unknown> =>
-    looks.of({ id, postId: 'p', content: '', createdAt: '' }, []).post;
+    looks.of({ id, postId: 'p', content: '', createdAt: '' }, () => []).post;
   await look('a');
   now = 999;
   await look('a');
