@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts';
 
 test('authors remove comments on their own posts, whoever wrote them; ADMIN removes all', async (t) => {
   const server = await startServer(t, { env: { REQUIRE_AUTH: 'owners' } });
-  const send = (method: string, path: string, token: string, body?: object): Promise<Response> =>
+  const send = (token: string, method: string, ...[path, body]: [string, object?]) =>
     server.fetch(path, {
       method,
       headers: {
@@ -23,16 +23,16 @@ test('authors remove comments on their own posts, whoever wrote them; ADMIN remo
     [admin, user, 403],
     [user, admin, 204],
   ] as const) {
-    const post = await placeOf(send('POST', '/posts', author, { title: 't', content: 'c' }));
-    const { status } = await send('PATCH', post, author, { status: 'PUBLISHED' });
+    const post = await placeOf(send(author, 'POST', '/posts', { title: 't', content: 'c' }));
+    const { status } = await send(author, 'PATCH', post, { status: 'PUBLISHED' });
     assert.equal(status, 204);
     for (const [remover, expected] of [
       ['', 401],
       [other, refusal],
       [author, 204],
     ] as const) {
-      const comment = await placeOf(send('POST', `${post}/comments`, other, { content: 'c' }));
-      assert.equal((await send('DELETE', comment, remover)).status, expected);
+      const comment = await placeOf(send(other, 'POST', `${post}/comments`, { content: 'c' }));
+      assert.equal((await send(remover, 'DELETE', comment)).status, expected);
     }
   }
 });
