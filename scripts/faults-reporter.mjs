@@ -14,10 +14,10 @@ function kindOf({ failureType, cause, exitCode }) {
   if (failureType === 'subtestsFailed') return undefined;
   if (failureType === 'testTimeoutFailure' || failureType === 'cancelledByParent')
     return 'time limit';
-  // `until` of test/support fails with what it has waited for.
-  const isSaid =
-    cause?.code === 'ERR_ASSERTION' || String(cause?.message).startsWith('Not within ');
-  if (isSaid) return 'assertion';
+  // `until` of test/support fails with what it has waited for; a property with its last case.
+  for (let why = cause; why !== undefined && why !== null; why = why.cause) {
+    if (why.code === 'ERR_ASSERTION' || /^Not within /.test(why.message)) return 'assertion';
+  }
   return exitCode === undefined ? 'error' : 'end of the process';
 }
 
