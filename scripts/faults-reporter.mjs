@@ -16,7 +16,8 @@ function kindOf({ failureType, cause, exitCode }) {
     return 'time limit';
   // `until` of test/support fails with what it has waited for; a property with its last case.
   for (let why = cause; why !== undefined && why !== null; why = why.cause) {
-    if (why.code === 'ERR_ASSERTION' || /^Not within /.test(why.message)) return 'assertion';
+    const isAssertion = why.code === 'ERR_ASSERTION' || why.name === 'AssertionError';
+    if (isAssertion || String(why.message).startsWith('Not within ')) return 'assertion';
   }
   return exitCode === undefined ? 'error' : 'end of the process';
 }

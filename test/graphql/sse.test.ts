@@ -17,7 +17,7 @@ import {
   nextEvent,
   withoutId,
 } from '../support/sse-client.ts';
-import { until } from '../support/until.ts';
+import { until, within } from '../support/until.ts';
 
 keepOthersServed();
 
@@ -36,7 +36,8 @@ async function subscribe(endpoint: GraphqlEndpoint): Promise<EventReader> {
 async function refusal(endpoint: GraphqlEndpoint, query: string) {
   const { response } = await askEvents(endpoint, query);
   let text = '';
-  for await (const chunk of response) text += String(chunk);
+  response.on('data', (chunk) => (text += String(chunk)));
+  await within(once(response, 'end'), 'the end of a refusal');
   return { status: response.statusCode, text, headers: response.headers };
 }
 
