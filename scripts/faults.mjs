@@ -63,8 +63,7 @@ async function placeAll(copy) {
 /** Returns what noticed the fault: `kind` is that of the reporter, or `lived`. */
 async function place(fault, copy) {
   const source = readFileSync(join(project, 'src', fault.file), 'utf8');
-  if (countIn(source, fault.text) !== 1)
-    return { kind: 'not placed', name: 'its text is not there' };
+  if (countIn(source, fault.text) !== 1) return { kind: 'not placed' };
   const built = join('dist', fault.file.replace(/\.ts$/, '.js'));
   const faulty = source.replace(fault.text, () => fault.replacement);
   writeFileSync(join(copy, built), await compile(faulty));
@@ -76,8 +75,7 @@ async function place(fault, copy) {
       const noticed = ended.find(({ kind }) => !['passed', 'time limit'].includes(kind));
       if (noticed === undefined) continue;
       writeFileSync(join(copy, built), readFileSync(join(project, built)));
-      if (!(await passes(test, copy)))
-        return { kind: 'fails without it', test, name: noticed.name };
+      if (!(await passes(test, copy))) return { kind: 'fails without it', test, by: noticed.name };
       return { kind: noticed.kind, test, by: noticed.name, reason: noticed.reason };
     }
   } finally {
