@@ -157,8 +157,8 @@ class Poller {
   readonly #listener: (comment: Comment) => void;
   #starting: Promise<unknown> | undefined;
   #order: CommentOrder | undefined;
-  /** Ends the pause after the present poll. */
-  #asked = new AbortController();
+  /** Ends the wait after the present poll. Not a signal, whose error is a fifth of a poll. */
+  #ask = (): void => undefined;
   #closed = false;
   /** Called after the next poll. */
   #waiting: (() => void)[] = [];
@@ -201,12 +201,12 @@ class Poller {
 
   /** Polls as soon as the pace allows. */
   poll(): void {
-    this.#asked.abort();
+    this.#ask();
   }
 
   close(): void {
     this.#closed = true;
-    this.#asked.abort();
+    this.#ask();
     this.#settleWaiting();
   }
 
@@ -216,7 +216,7 @@ class Poller {
 
   async #pollAlways(): Promise<void> {
     while (!this.#closed) {
-      const { signal } = (this.#asked = new AbortController());
+      const asked = new Promise<void>((resolve) => (this.#ask = resolve));
       // The pool has logged the reason of a failure.
       const wait = await this.#pollOnce().catch(() => undefined);
       this.#settleWaiting();
@@ -224,7 +224,9 @@ class Poller {
       else {
         await pause(paceMilliseconds);
         const interval = this.#isNotified() ? idleMilliseconds : unnotifiedMilliseconds;
-        await pause(interval - paceMilliseconds, undefined, { signal }).catch(() => undefined);
+        const timer = setTimeout(this.#ask, interval - paceMilliseconds);
+        await asked;
+        clearTimeout(timer);
       }
     }
   }
