@@ -7,6 +7,7 @@ import { createLooks } from '../../dist/graphql/events/looks.js';
 import type { Subscriber } from '../../dist/graphql/events/subscriber.js';
 import { createViewers } from '../../dist/graphql/events/viewers.js';
 import { Changes } from '../../dist/store/changes.js';
+import type { Comment } from '../../dist/store/model.js';
 import { times } from '../support/lists.ts';
 
 test('of 65 accounts with subscriptions 64 are asked for at a time', async (t) => {
@@ -49,4 +50,30 @@ test('a look at a post holds for a second, and 1,024 looks are kept', async (t) 
   for (const id of times(1_024)) await look(`${id}`);
   await look('a');
   assert.equal(reads, 2 + 1_024 + 1);
+});
+
+test('who resumes gets no look that is older than the request', async (t) => {
+  let now = 500;
+  t.mock.method(performance, 'now', () => now);
+  let reads = 0;
+  const find = (): undefined => void (reads += 1);
+  const changes = new Changes();
+  const looks = createLooks({ posts: { find } as never, changes: () => changes });
+  const look = async (id: string, ahead: readonly string[], since?: number): Promise<unknown> => {
+    const [first, ...behind] = [id, ...ahead].map((each) => ({
+      id: each,
+      postId: 'p',
+      content: '',
+      createdAt: '',
+    }));
+    return looks.of(first as Comment, () => behind, since).post;
+  };
+  await look('a', ['b']);
+  assert.equal(reads, 2);
+  now = 600;
+  await look('a', ['b']);
+  await look('a', ['b'], 500);
+  assert.equal(reads, 2);
+  await look('a', ['b'], 501);
+  assert.equal(reads, 4);
 });

@@ -64,6 +64,8 @@ export interface Sending {
   readonly position: number;
   /** The comments behind it. */
   readonly ahead: () => readonly Comment[];
+  /** When the request was received that asks for it; undefined for an event. */
+  readonly since?: number;
   /** Those who were served, or may not read the post, are removed. */
   readonly waiting: Member[];
 }
@@ -164,12 +166,12 @@ export class Group {
    * Executes a comment and delivers it, unless the group has ended. Returns the bytes of its event,
    * or 0 if nobody may read it. Rejects if its post cannot be read.
    */
-  async send({ source, comment, position, ahead, waiting }: Sending): Promise<number> {
+  async send({ source, comment, position, ahead, since, waiting }: Sending): Promise<number> {
     const { engine, line, looks, scheduler } = this.#deps;
     const length = (comment.content.length + fieldLength) * this.#fields;
     let bytes = 0;
     for (let looked = 1; waiting.length > 0 && !this.#ended; looked += 1) {
-      const look = engine.hasOwners ? looks.of(comment, ahead) : undefined;
+      const look = engine.hasOwners ? looks.of(comment, ahead, since) : undefined;
       const post = await look?.post;
       const canRead = ([, { reader }]: Member): boolean => mayRead(reader, post);
       const isCurrent = (): boolean => look?.isCurrent() ?? true;

@@ -4,7 +4,8 @@
  * post before that, on any node, is seen.
  *
  * A look is current until this node changes the post, and for a second at most: another node may
- * change it meanwhile.
+ * change it meanwhile. Whoever resumes uses no look that is older than the request (R44: a change of
+ * the status takes effect with the next request on every node).
  */
 
 import { BoundedMap } from '../../bounded-map.ts';
@@ -18,6 +19,7 @@ const looksMax = 1_024;
 export interface Look {
   /** The post as far as it decides who reads it; undefined if there is none. Rejects as a read. */
   readonly post: Promise<Pick<Post, 'status' | 'authorId'> | undefined>;
+  readonly begunAt: number;
   isCurrent(): boolean;
 }
 
@@ -27,6 +29,7 @@ export function createLooks({ posts, changes }: Pick<Store, 'posts' | 'changes'>
   const looks = new BoundedMap<Look>(looksMax);
 
   const begin = ({ id, postId }: Comment): Look => {
+    const begunAt = performance.now();
     const slot = changes().slotOf('posts', postId);
     const before = changes().at(slot);
     let until = Infinity;
@@ -42,22 +45,25 @@ export function createLooks({ posts, changes }: Pick<Store, 'posts' | 'changes'>
       }
     };
     const isCurrent = (): boolean => performance.now() < until && changes().at(slot) === before;
-    const look = { post: read(), isCurrent };
+    const look = { post: read(), begunAt, isCurrent };
     // Nobody may ever ask for one that was begun ahead.
     look.post.catch(() => undefined);
     looks.set(id, look);
     return look;
   };
-  const find = ({ id }: Comment): Look | undefined => {
+  const find = ({ id }: Comment, since: number): Look | undefined => {
     const look = looks.get(id);
-    return look?.isCurrent() === true ? look : undefined;
+    return look?.isCurrent() === true && look.begunAt >= since ? look : undefined;
   };
   return {
-    /** A current look. If it has to begin, those of the comments `ahead` begin with it. */
-    of(comment: Comment, ahead: () => readonly Comment[]): Look {
-      const known = find(comment);
+    /**
+     * A current look, which has not begun before `since`. If it has to begin, those of the comments
+     * `ahead` begin with it.
+     */
+    of(comment: Comment, ahead: () => readonly Comment[], since = 0): Look {
+      const known = find(comment, since);
       if (known !== undefined) return known;
-      for (const each of ahead()) if (find(each) === undefined) begin(each);
+      for (const each of ahead()) if (find(each, since) === undefined) begin(each);
       return begin(comment);
     },
   };

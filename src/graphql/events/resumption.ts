@@ -83,6 +83,8 @@ export class Resumption implements Subscriber {
   readonly #resume: Resume;
   readonly #group: Resumed['group'];
   readonly #deps: ResumptionDeps;
+  /** When its request was received. */
+  readonly #since = performance.now();
   /** What is behind it was not sent; undefined until it was found. */
   #place: Place | undefined;
   /** Events up to this position are left out. */
@@ -193,7 +195,8 @@ export class Resumption implements Subscriber {
         if (sent >= sentBytesMax || !this.#group.subscribers.has(this)) break;
         const ahead = () => found.slice(count + 1).map((behind) => behind.comment);
         const waiting: Sending['waiting'] = [[this.#subscriber, this.#viewer]];
-        sent += await this.#group.send({ source, comment, position: 0, ahead, waiting });
+        const shared = { source, comment, position: 0, ahead, since: this.#since };
+        sent += await this.#group.send({ ...shared, waiting });
         // At once: if the store fails before the next one, this one is not sent again.
         this.#place = place;
         count += 1;
