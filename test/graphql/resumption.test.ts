@@ -178,7 +178,10 @@ describe('a resumption', () => {
       }, call);
     }
     const startedAt = performance.now();
-    await member.run();
+    const running = member.run();
+    // The pause before the store is asked again keeps no process awake.
+    await until('all are sent', () => sent.length >= 3);
+    await running;
     assert.deepEqual(sent, ['a', 'b', 'c']);
     const took = performance.now() - startedAt;
     assert.ok(took > 990, `the store is asked again after ${took} ms`);

@@ -4,8 +4,8 @@
  * post before that, on any node, is seen.
  *
  * A look is current until this node changes the post, and for a second at most: another node may
- * change it meanwhile. Whoever resumes uses no look that is older than the request (R44: a change of
- * the status takes effect with the next request on every node).
+ * change it meanwhile. Whoever resumes uses no look that is older than the request: a change of the
+ * status takes effect with the next request on every node (R44).
  */
 
 import { BoundedMap } from '../../bounded-map.ts';
