@@ -173,6 +173,8 @@ test('an event of 65,536 characters does not wait for memory, a longer one does'
   await make(65_536);
   assert.deepEqual(done, [65_536]);
   pool.isOver = false;
+  // The pause between looks at the memory keeps no process awake.
+  await until('the long event', () => done.length === 2);
   await long;
   assert.deepEqual(done, [65_536, 65_537]);
 });
@@ -186,7 +188,10 @@ testAtLength('a long event waits for memory ten seconds, then it is made', async
     },
   };
   const startedAt = performance.now();
-  await createEventLine(pool)(65_537, async () => undefined);
+  let isMade = false;
+  const making = createEventLine(pool)(65_537, async () => void (isMade = true));
+  await until('the event', () => isMade, 60);
+  await making;
   assert.equal(looks, 201);
   assert.ok(performance.now() - startedAt >= 9_900);
 });
