@@ -25,10 +25,10 @@ async function manyTurns(): Promise<void> {
   for (let count = 0; count < 200; count += 1) await turn();
 }
 
-/** Results that the kernel does not take on its way, given when `finish` is called. */
+/** Results of 50 MB, which no kernel takes on their way, given when they are called for. */
 function startHeld(t: TestContext, now: () => number) {
   const held: (() => void)[] = [];
-  const big = JSON.stringify({ data: { big: 'x'.repeat(2_000_000) } });
+  const big = JSON.stringify({ data: { big: 'x'.repeat(5_000_000) } });
   const execute: Engine['execute'] = async () => {
     await new Promise<void>((resolve) => void held.push(resolve));
     return { json: big, codes: [], isRepeatable: false };
