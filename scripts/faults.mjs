@@ -36,7 +36,12 @@ if (faults.length === 0) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-faults-'));
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+/** Ends the tests that run. */
+const running = new Set();
+process.once('exit', () => {
+  for (const stop of running) stop();
+  rmSync(folder, { recursive: true, force: true });
+});
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 const left = [...faults];
@@ -131,6 +136,7 @@ function runTests({ file, name, isLong }, copy) {
         // It has ended.
       }
     };
+    running.add(stop);
     const timer = setTimeout(() => {
       ended.push({ name: file, kind: 'time limit' });
       stop();
@@ -144,6 +150,7 @@ function runTests({ file, name, isLong }, copy) {
     child.once('close', () => {
       clearTimeout(timer);
       stop();
+      running.delete(stop);
       resolve(ended);
     });
   });
