@@ -107,6 +107,18 @@ test('one that has ended, before it is read or then, takes no time', async (t) =
   );
 });
 
+test('one that has sent a request when it is read takes no time', async (t) => {
+  const { come, slowDown, readAt } = startArrivals(t);
+  slowDown('192.0.2.1');
+  const sockets = await come('192.0.2.1', 3);
+  const bytesRead = (bytes: number) => ({ get: () => bytes });
+  for (const [at, bytes] of [0, 18, 0].entries()) {
+    Object.defineProperty(sockets[at], 'bytesRead', bytesRead(bytes));
+  }
+  await areRead([...sockets, ...(await come('192.0.2.1'))]);
+  assert.deepEqual(readAt, [1_050, 1_100, 1_100, 1_150]);
+});
+
 test('clients that have left keep nobody waiting until the request is late', async (t) => {
   const { port } = await startHttp(t, { routes: {} });
   const costly = await connectRaw(t, port);

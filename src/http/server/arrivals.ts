@@ -3,14 +3,16 @@
  * many pieces of a body, or requests. To read such a packet takes 15 to 30 ms, even if the
  * connection ends at once, and a program connects again at once.
  *
- * 1. After such a packet, and after each connection that stays open, the next connection of the
- *    address is read 50 ms later. One that has ended takes no time from those behind it.
+ * 1. After such a packet, and after each connection that has sent nothing yet, the next connection
+ *    of the address is read 50 ms later. One that has ended, or has sent something else, takes no
+ *    time from those behind it: otherwise a client that connects more often than that would wait
+ *    until its request is late.
  * 2. Connections of all such addresses are read one after the other, each when what the one before
  *    it had sent was read.
  * 3. If nobody waits any more, the address is forgotten.
  *
  * Example: a connection of 192.0.2.1 is ended at 0 ms; A, B and C of this address come. A is read
- * at 50 ms, and B at 100 ms. The client of B has left: C is read at 100 ms too.
+ * at 50 ms and has sent nothing, so B is read at 100 ms. B has sent a request: C is read then too.
  */
 
 import type { Socket } from 'node:net';
@@ -45,7 +47,8 @@ export function createArrivals(trustedProxies: readonly string[], now: () => num
     // In the next iteration what it has sent is read, and it ends if that is nothing or too much.
     await nextIteration();
     await nextIteration();
-    if (socket.writable) slow.nextAt = now() + spaceMilliseconds;
+    const isSilent = socket.writable && socket.bytesRead === 0;
+    if (isSilent) slow.nextAt = now() + spaceMilliseconds;
   };
   const readAll = async (slow: Slow): Promise<void> => {
     slow.isReading = true;
