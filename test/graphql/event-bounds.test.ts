@@ -1,6 +1,7 @@
 /** Bounds of sockets and events that are constants, each crossed by a literal. */
 
 import assert from 'node:assert/strict';
+import diagnostics from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -39,16 +40,20 @@ function startHeld(t: TestContext, now: () => number) {
 
 test('while a client does not read, its messages are not read', async (t) => {
   const clock = { now: 7_000 };
+  let accepted: Socket | undefined;
+  const note = (message: unknown): void => void ({ socket: accepted } = message as never);
+  diagnostics.subscribe('net.server.socket', note);
+  t.after(() => diagnostics.unsubscribe('net.server.socket', note));
   const { held, endpoint } = startHeld(t, () => clock.now);
   const client = await connectReady(endpoint);
   for (const id of times(10)) client.send(subscribe(`${id}`, '{ __typename }'));
   await until('ten operations', () => held.length === 10);
   client.socket.pause();
   for (const finish of held) finish();
-  await manyTurns();
+  await until('a backlog', () => (accepted?.writableLength ?? 0) > 10_000_000);
   // Read in the same second they would close the socket: 200 messages are allowed in it.
   for (const _ of times(195)) client.send({ type: 'ping' });
-  await manyTurns();
+  await until('the pause', () => accepted?.isPaused() === true);
   clock.now = 9_000;
   client.socket.resume();
   const types = new Map<string, number>();
