@@ -10,6 +10,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { toBuiltImports } from './built-imports.mjs';
 
 /**
  * Which files share a process: each is in the first group that its path below test/ fits. Groups
@@ -42,10 +43,7 @@ const { outputFiles } = await build({
 for (const { path, text } of outputFiles) {
   await mkdir(dirname(path), { recursive: true });
   // esbuild leaves the names of imported files as they are; those of the source end with .ts.
-  await writeFile(
-    path,
-    text.replaceAll(/^(.*\b(?:from|import)\b.*"\..*)\.ts("\)?.*)$/gm, '$1.js$2'),
-  );
+  await writeFile(path, toBuiltImports(text));
 }
 
 const files = all

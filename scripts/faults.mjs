@@ -16,6 +16,7 @@ import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { transform } from 'esbuild';
 import { countIn, readFaults } from '../dist-test/support/fault-list.js';
+import { toBuiltImports } from './built-imports.mjs';
 
 const project = join(import.meta.dirname, '..');
 /** The limits for a test, and for all tests of a row: a hang is none of the ways to notice a fault. */
@@ -95,7 +96,7 @@ async function compile(text) {
     target: 'es2023',
     tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   });
-  return code.replaceAll(/^(.*\b(?:from|import)\b.*"\..*)\.ts("\)?.*)$/gm, '$1.js$2');
+  return toBuiltImports(code);
 }
 
 function passes(test, copy) {

@@ -9,7 +9,7 @@ import {
 import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
-import { isRepeated } from '../store/once.ts';
+import { changeUnlessDone, isRepeated } from '../store/once.ts';
 import type { Once, Requests } from '../store/store.ts';
 import type { HandlerDeps } from './deps.ts';
 
@@ -41,28 +41,19 @@ export interface OnceDeps {
 }
 
 /**
- * Responds with 204 if the change was done before: its conditions and its record are checked only
- * the first time. So a conditional request whose response was lost can be sent again. A change that
- * is refused may have found what its first request has done meanwhile: it is looked for again.
+ * Responds with 204 if the change was done before (`changeUnlessDone`): so a conditional request
+ * whose response was lost can be sent again.
  */
 export function changeOnce(
   request: HttpRequest,
   { viewerOf, store }: OnceDeps,
   change: (once: Once | undefined) => MaybePromise<HttpResponse>,
 ): MaybePromise<HttpResponse> {
-  const changeKeyed = async (once: Once): Promise<HttpResponse> => {
-    const find = async () => (await store.requests.find(once)) && markReplayed(emptyResponse(204));
-    try {
-      return (await find()) ?? (await change(once));
-    } catch (error) {
-      const replayed = await find();
-      if (replayed === undefined) throw error;
-      return replayed;
-    }
-  };
-  return andThen(findOnce(request, viewerOf), (once) =>
-    once === undefined ? change(once) : changeKeyed(once),
-  );
+  return andThen(findOnce(request, viewerOf), (once) => {
+    if (once === undefined) return change(once);
+    const changed = changeUnlessDone(once, store.requests, () => change(once));
+    return andThen(changed, (made) => (isRepeated(made) ? markReplayed(emptyResponse(204)) : made));
+  });
 }
 
 /** The response to a write, by what the store has returned for it. */

@@ -1,6 +1,7 @@
 /** Writes that are done once under a key (R40): what all drivers have in common. */
 
 import { AppError } from '../errors.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 /** What a write is done once by (R40). Both are digests, so that nothing long is kept. */
 export interface Once {
@@ -37,6 +38,27 @@ export function isRepeated(result: unknown): result is Repeated {
  * nothing was stored: no key is kept then.
  */
 export type RunOnce = <T>(once: Once | undefined, write: () => T) => T | Repeated;
+
+/**
+ * Does a change of a record unless it was done before under the key: then its record and conditions
+ * are not checked. A change that is refused may have found what its first request has done
+ * meanwhile: the key is looked for again.
+ */
+export async function changeUnlessDone<T>(
+  once: Once,
+  requests: { find(once: Once): MaybePromise<Repeated | undefined> },
+  change: () => MaybePromise<T>,
+): Promise<T | Repeated> {
+  const before = await requests.find(once);
+  if (before !== undefined) return before;
+  try {
+    return await change();
+  } catch (error) {
+    const repeated = await requests.find(once);
+    if (repeated === undefined) throw error;
+    return repeated;
+  }
+}
 
 /** Limit for the keys in a database (R40): beyond it the oldest are removed first. */
 export const requestsMax = 1_000_000;

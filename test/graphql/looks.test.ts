@@ -1,7 +1,7 @@
 /** How often accounts and posts are looked up for events, and how many at a time. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createLooks } from '../../dist/graphql/events/looks.js';
 import type { Subscriber } from '../../dist/graphql/events/subscriber.js';
@@ -31,49 +31,42 @@ test('of 65 accounts with subscriptions 64 are asked for at a time', async (t) =
   viewers.close();
 });
 
-test('a look at a post holds for a second, and 1,024 looks are kept', async (t) => {
-  let now = 0;
-  t.mock.method(performance, 'now', () => now);
-  let reads = 0;
-  const find = (): undefined => void (reads += 1);
+/** Looks with a clock, and how many posts were read. */
+function startLooks(t: TestContext) {
+  const state = { now: 0, reads: 0 };
+  t.mock.method(performance, 'now', () => state.now);
+  const find = (): undefined => void (state.reads += 1);
   const changes = new Changes();
   const looks = createLooks({ posts: { find } as never, changes: () => changes });
-  const look = async (id: string): Promise<unknown> =>
-    looks.of({ id, postId: 'p', content: '', createdAt: '' }, () => []).post;
+  const toComment = (id: string): Comment => ({ id, postId: 'p', content: '', createdAt: '' });
+  const look = async (id: string, ahead: readonly string[] = [], since?: number) =>
+    looks.of(toComment(id), () => ahead.map(toComment), since).post;
+  return { state, look };
+}
+
+test('a look at a post holds for a second, and 1,024 looks are kept', async (t) => {
+  const { state, look } = startLooks(t);
   await look('a');
-  now = 999;
+  state.now = 999;
   await look('a');
-  assert.equal(reads, 1);
-  now = 1_000;
+  assert.equal(state.reads, 1);
+  state.now = 1_000;
   await look('a');
-  assert.equal(reads, 2);
+  assert.equal(state.reads, 2);
   for (const id of times(1_024)) await look(`${id}`);
   await look('a');
-  assert.equal(reads, 2 + 1_024 + 1);
+  assert.equal(state.reads, 2 + 1_024 + 1);
 });
 
 test('who resumes gets no look that is older than the request', async (t) => {
-  let now = 500;
-  t.mock.method(performance, 'now', () => now);
-  let reads = 0;
-  const find = (): undefined => void (reads += 1);
-  const changes = new Changes();
-  const looks = createLooks({ posts: { find } as never, changes: () => changes });
-  const look = async (id: string, ahead: readonly string[], since?: number): Promise<unknown> => {
-    const [first, ...behind] = [id, ...ahead].map((each) => ({
-      id: each,
-      postId: 'p',
-      content: '',
-      createdAt: '',
-    }));
-    return looks.of(first as Comment, () => behind, since).post;
-  };
+  const { state, look } = startLooks(t);
+  state.now = 500;
   await look('a', ['b']);
-  assert.equal(reads, 2);
-  now = 600;
+  assert.equal(state.reads, 2);
+  state.now = 600;
   await look('a', ['b']);
   await look('a', ['b'], 500);
-  assert.equal(reads, 2);
+  assert.equal(state.reads, 2);
   await look('a', ['b'], 501);
-  assert.equal(reads, 4);
+  assert.equal(state.reads, 4);
 });

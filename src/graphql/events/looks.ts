@@ -4,7 +4,7 @@
  * post before that, on any node, is seen.
  *
  * A look is current until this node changes the post, and for a second at most: another node may
- * change it meanwhile. Whoever resumes uses no look that is older than the request: a change of the
+ * change it meanwhile. A resumption uses no look that is older than its request: a change of the
  * status takes effect with the next request on every node (R44).
  */
 

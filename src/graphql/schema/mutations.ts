@@ -6,6 +6,7 @@ import { checkOwner } from '../../domain/readers.ts';
 import { AppError } from '../../errors.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account, Post } from '../../store/model.ts';
+import { changeUnlessDone } from '../../store/once.ts';
 import type { Changed, ChangeOptions, Once, PostMembers } from '../../store/store.ts';
 import type { RequestContext } from '../context.ts';
 import type { UploadedFile } from './scalars.ts';
@@ -163,15 +164,9 @@ async function changeOnce(
 ): Promise<string> {
   const askedAt = performance.now();
   const once = await beginWrite(context);
-  const find = async () => once && context.deps.store.requests.find(once);
-  const changed =
-    (await find()) ??
-    (await change({ once, askedAt }).catch(async (error: unknown) => {
-      // It may have found what its first request has done meanwhile.
-      const repeated = await find();
-      if (repeated === undefined) throw error;
-      return repeated;
-    }));
+  const act = async () => change({ once, askedAt });
+  const { requests } = context.deps.store;
+  const changed = await (once === undefined ? act() : changeUnlessDone(once, requests, act));
   if (changed === false) throw notFound(noun);
   context.writes?.note(changed);
   return toId(id) ?? id;
