@@ -68,6 +68,8 @@ const initialize: Make = async (program, data) => {
   const made = join(projectFolder, 'dist-test', 'postgres-data');
   if (existsSync(made)) {
     await run('cp', ['-a', made, data]);
+    // In a copy of the project they belong to who has copied them, and the server would not start.
+    if (otherUser.uid !== undefined) await run('chown', ['-R', `${nobody}:${nobody}`, data]);
     return;
   }
   const given = ['-D', 'data', '-U', 'inkwell', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
