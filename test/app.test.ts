@@ -1,10 +1,23 @@
 /** How the memory of requests is shared out between the parts of the service. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import crypto from 'node:crypto';
+import { once } from 'node:events';
+import { syncBuiltinESMExports } from 'node:module';
+import { test, type TestContext } from 'node:test';
 import { createApp } from '../dist/app.js';
 import { readConfig } from '../dist/config.js';
+import { times } from './support/lists.ts';
+import { connectRaw, get } from './support/raw-client.ts';
+import { startServer, type TestServer } from './support/server.ts';
+import { onPostgres } from './support/stores.ts';
+import { until } from './support/until.ts';
 import { createDirectory } from './support/uploads.ts';
+
+async function readRequestMemory(server: TestServer): Promise<number> {
+  const text = await (await fetch(`${server.adminUrl}/metrics`)).text();
+  return Number(/^inkwell_request_memory_bytes (\d+)$/m.exec(text)?.[1]);
+}
 
 test('queued comments take an eighth of the memory of requests', async (t) => {
   const env = { REQUEST_MEMORY_BYTES_MAX: '8388608', UPLOAD_DIR: await createDirectory(t) };
@@ -12,4 +25,58 @@ test('queued comments take an eighth of the memory of requests', async (t) => {
   const app = await createApp(readConfig(env), { log: () => undefined, ...clocks });
   assert.equal(app.pool.bytesMax, 7_340_032);
   await app.close();
+});
+
+test(
+  'a list that is streamed from a database counts two mebibytes',
+  { skip: onPostgres.skip },
+  async (t) => {
+    const env = { STORE_URL: await onPostgres.newUrl(t), ADMIN_PORT: '0' };
+    const server = await startServer(t, { env });
+    const post = { title: 'a', content: 'x'.repeat(500_000) };
+    for (const _ of times(60))
+      assert.equal((await server.send('POST', '/posts', post)).status, 201);
+    const client = await connectRaw(t, server.port);
+    client.send(get('/posts'));
+    await once(client.socket, 'data');
+    client.socket.pause();
+    // A page, and a piece of the text, which is a post here.
+    const bytes = await readRequestMemory(server);
+    assert.ok(bytes > 2_597_152 && bytes < 2_598_000, `${bytes} bytes`);
+    client.socket.destroy();
+  },
+);
+
+/** Password checks begin, and end when the test lets them. */
+function holdChecks(t: TestContext): (() => void)[] {
+  const held: (() => void)[] = [];
+  const { scrypt } = crypto;
+  t.mock.method(crypto, 'scrypt', (...args: Parameters<typeof scrypt>) => {
+    held.push(() => scrypt(...args));
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  return held;
+}
+
+test('sixteen logins wait for the two that are checked, more are refused', async (t) => {
+  const server = await startServer(t);
+  const held = holdChecks(t);
+  const statuses: number[] = [];
+  const login = async (): Promise<void> => {
+    const account = { username: 'user', password: 'password' };
+    statuses.push((await server.send('POST', '/auth/login', account)).status);
+  };
+  const logins = times(40).map(login);
+  await until('refusals', () => statuses.length >= 22);
+  assert.equal(held.length, 2);
+  for (let checked = 0; checked < 18; checked += 1) {
+    await until(`check ${checked}`, () => held.length > 0);
+    held.shift()?.();
+  }
+  await Promise.all(logins);
+  assert.deepEqual(statuses, [...times(22).map(() => 503), ...times(18).map(() => 200)]);
 });

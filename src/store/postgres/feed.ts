@@ -63,7 +63,7 @@ export class CommentFeed {
   /** Present while there is a listener. */
   #poller: Poller | undefined;
   #notifyTimer: NodeJS.Timeout | undefined;
-  #notifiedAt = 0;
+  #notifiedAt = -Infinity;
 
   constructor(deps: FeedDeps) {
     this.#deps = deps;
