@@ -22,6 +22,7 @@ const groups = [
   /^handlers\/[a-f]/,
   /^handlers\//,
   /^graphql\//,
+  /^store\/[a-o]/,
   /^store\//,
   /^(?:commands\/|[^/]+$)/,
 ];
