@@ -74,7 +74,8 @@ export type LogSecurity = (event: SecurityEvent, facts: LogFacts) => void;
 const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 /** Close codes of the protocol and of this server; clients can send others. */
 const closeCodes = [
-  1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1013, 4400, 4401, 4408, 4409, 4429,
+  1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1013, 4400, 4401, 4403, 4408, 4409,
+  4429,
 ].map(String);
 
 export function createServiceMetrics(
