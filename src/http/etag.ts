@@ -59,10 +59,10 @@ function matchesNone(request: Headers, etag: string): boolean {
   return ifNoneMatch !== undefined && includesTag(ifNoneMatch, etag, withoutWeakness);
 }
 
-/** `*` stands for any tag. Tags of this service contain no comma. */
+/** `*` alone stands for any tag. Tags of this service contain no comma. */
 function includesTag(list: string, etag: string, toCompared: (tag: string) => string): boolean {
   const tags = list.split(',').map((tag) => tag.trim());
-  return tags.some((tag) => tag === '*' || toCompared(tag) === toCompared(etag));
+  return list.trim() === '*' || tags.some((tag) => toCompared(tag) === toCompared(etag));
 }
 
 function withoutWeakness(tag: string): string {

@@ -69,12 +69,12 @@ function describeConditions(open: (context: TestContext) => Promise<Nodes>): voi
         const headers = { 'If-None-Match': value };
         assert.equal((await one.fetch(path, { method: 'HEAD', headers })).status, 304, value);
       }
-      const changed = await get(one, path, { 'If-None-Match': '"x", W/"y"' });
+      const changed = await get(one, path, { 'If-None-Match': '"x", W/"y", "a,*,b"' });
       assert.equal(changed.status, 200, path);
       const same = await get(one, path, { 'If-Match': `"x", ${tag}` });
       assert.deepEqual([same.status, await same.text()], [200, await changed.text()], path);
       // Strong comparison (RFC 9110 §13.1.1).
-      for (const value of ['"x"', `W/${tag}`]) {
+      for (const value of ['"x"', `W/${tag}`, '"a,*,b"']) {
         assert.equal((await get(one, path, { 'If-Match': value })).status, 412, value);
       }
       if (one !== other) assert.equal(await tagOf(other, path), tag, path);
