@@ -18,7 +18,7 @@ import type { Articles, MemoryStoreOptions, Store } from './store.ts';
 import { andThen } from '../maybe-promise.ts';
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
-  const { initial, bytesMax, createId, now } = options;
+  const { initial, bytesMax, createId, now, run } = options;
   const take = createByteBudget(bytesMax);
   const requests = createMemoryRequests(take, Date.now);
   const deps: TableDeps = { changes: new Changes(), take, requests };
@@ -34,11 +34,13 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     keepsObjects: true,
     posts: {
       ...toPosts(posts, options),
-      remove(...change) {
-        const [id] = change;
-        const changed = posts.remove(...change);
-        return changed === true ? andThen(comments.removeAll(id), () => true) : changed;
-      },
+      // Its comments are looked for among all comments, however few they are.
+      remove: (...change) =>
+        run(() => {
+          const [id] = change;
+          const changed = posts.remove(...change);
+          return changed === true ? andThen(comments.removeAll(id), () => true) : changed;
+        }),
     },
     comments: {
       ...toComments(comments),
@@ -79,16 +81,14 @@ function createArticles(
   { run }: { readonly run: RunInTurn },
 ): Articles {
   const all = articles.list('all')();
-  /** The highest value that the counter has returned (R15). */
+  /** All values up to this one were returned (R15) or are taken: no article is ever removed. */
   let counter = 0;
   const save = (draft: ArticleDraft): Article => {
     const { id, json } = draft;
     if (id !== undefined) return (articles.put([{ id, json }]), { id, json });
-    let next = counter + 1;
-    while (articles.find(next) !== undefined) next += 1;
-    const article = withId(draft, next);
+    while (articles.find(counter + 1) !== undefined) counter += 1;
+    const article = withId(draft, counter + 1);
     articles.put([article]);
-    counter = next;
     return article;
   };
   return {

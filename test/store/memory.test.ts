@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
+import type { RunInTurn } from '../../dist/scheduler.js';
 import type { Store } from '../../dist/store/store.js';
 import { changing, toDraft } from '../support/article-texts.ts';
 import { withCode } from '../support/errors.ts';
@@ -186,6 +187,32 @@ test('the comments of a removed post are gone at once, their memory in pieces', 
   // All of it has been given back, and no more than that.
   for (const _ of times(count)) void comments.add(other.id, 'c');
   assert.throws(() => comments.add(other.id, 'c'), isFull);
+});
+
+test('the removal of each post waits for a turn of its own', async () => {
+  const turns: (() => void)[] = [];
+  const run: RunInTurn = (work) => new Promise((resolve) => void turns.push(() => resolve(work())));
+  const { posts } = createMemoryStore(driverOptions({ initial: empty, run }));
+  const all = [];
+  for (const title of ['a', 'b'])
+    all.push(await posts.create({ title, content: '', authorId: null }));
+  const removing = all.map(async ({ id }) => posts.remove(id));
+  for (const left of [2, 1, 0]) {
+    assert.equal((await allOf(posts.all)).length, left);
+    turns.shift()?.();
+  }
+  assert.deepEqual(await Promise.all(removing), [true, true]);
+});
+
+test('a full store refuses an article without a look at every id that is taken', async (t) => {
+  const get = t.mock.method(Map.prototype, 'get');
+  const { articles } = openStore(2_000_000);
+  for (const at of times(2_000)) await articles.save(toDraft({ id: at + 1, title: 'a' }));
+  for (const looksMax of [3_000, 100]) {
+    get.mock.resetCalls();
+    assert.throws(() => articles.save(toDraft({ title: 'b'.repeat(1_000_000) })), isFull);
+    assert.ok(get.mock.callCount() < looksMax, `${get.mock.callCount()} looks`);
+  }
 });
 
 test('posts that are removed together take one piece of an iteration together', async () => {
