@@ -39,7 +39,7 @@ interface Claims {
  * Why a token is refused: it is not valid now; no key of this service has signed it; or it is not
  * a token that this service writes. Clients are told none of this; operators count it.
  */
-export type TokenFault = 'expired' | 'signature' | 'malformed';
+type TokenFault = 'expired' | 'signature' | 'malformed';
 
 export type Tokens = ReturnType<typeof createTokens>;
 

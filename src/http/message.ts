@@ -194,3 +194,10 @@ export function textResponse(status: number, text: string): HttpResponse {
 export function emptyResponse(status: number, headers = noHeaders): HttpResponse {
   return { status, headers, body: undefined };
 }
+
+/** Adds a request header that the response depends on: some caches read only the first `Vary`. */
+export function addVary(headers: string[], name: string): void {
+  const at = headers.indexOf('Vary') + 1;
+  if (at === 0) headers.push('Vary', name);
+  else headers[at] = `${name}, ${headers[at]}`;
+}

@@ -6,7 +6,7 @@
  */
 
 import { AppError } from '../errors.ts';
-import { emptyResponse, type HttpResponse, type HttpRequest } from './message.ts';
+import { addVary, emptyResponse, type HttpResponse, type HttpRequest } from './message.ts';
 
 export type Cors = NonNullable<ReturnType<typeof createCors>>;
 
@@ -43,12 +43,8 @@ export function createCors(allowedOrigins: readonly string[]) {
     /** Adds the response headers for a request with this `Origin`. */
     addTo(headers: string[], origin: string | undefined): void {
       headers.push(...(headersFor(origin) ?? []));
-      if (isOpen) return;
-      // A cache must not reuse a response for another origin. Some caches read only the first
-      // `Vary`, so there is only one.
-      const at = headers.indexOf('Vary') + 1;
-      if (at === 0) headers.push('Vary', 'Origin');
-      else headers[at] = `Origin, ${headers[at]}`;
+      // A cache must not reuse a response for another origin.
+      if (!isOpen) addVary(headers, 'Origin');
     },
     /** The response to a preflight from an allowed origin; undefined for any other OPTIONS. */
     preflight(request: Pick<HttpRequest, 'header'>): HttpResponse | undefined {

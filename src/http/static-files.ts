@@ -12,7 +12,7 @@ import { extname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import { createEtag } from './etag.ts';
-import type { HttpResponse, HttpRequest } from './message.ts';
+import { addVary, type HttpResponse, type HttpRequest } from './message.ts';
 
 type StaticFile = (request: HttpRequest) => Promise<HttpResponse>;
 
@@ -63,7 +63,8 @@ export function createStaticFile(path: string, shared: readonly string[] = []): 
   const type = typeOf.get(extname(path.replace(/\.gz$/, ''))) ?? 'application/octet-stream';
   return async (request) => {
     const { bytes, etag } = await read();
-    const headers = [...shared, 'ETag', etag, 'Vary', 'Accept-Encoding'];
+    const headers = [...shared, 'ETag', etag];
+    addVary(headers, 'Accept-Encoding');
     // Cached but revalidated each time, so that a new build is visible at once.
     headers.push('Cache-Control', 'no-cache', 'Content-Type', type);
     const takesBytes = !isPacked || takesGzip(request.header('accept-encoding'));

@@ -17,7 +17,7 @@ import { idOf, type Once, type Repeated, type RunOnce, toRepeated } from './once
 import type { Requests } from './store.ts';
 
 /** How long a key is kept (R40). */
-export const keptMilliseconds = 24 * 60 * 60 * 1000;
+const keptMilliseconds = 24 * 60 * 60 * 1000;
 /** The memory of a key, in bytes: two digests, an id, an entry of the map. */
 const requestBytes = 360;
 /** Each key that is kept removes so many old ones at most: more than are added. */

@@ -128,7 +128,7 @@ export interface Comments {
   readonly ready?: () => Promise<unknown> | undefined;
 }
 
-export interface Authors {
+interface Authors {
   find(id: string): MaybePromise<Author | undefined>;
 }
 

@@ -1,6 +1,8 @@
 /** What routes have in common (methods, media types, request ids), the greeting and the home page. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { test } from 'node:test';
 import { entries } from '../support/reference.ts';
 import { startServer } from '../support/server.ts';
@@ -114,6 +116,21 @@ test('GET /: a page for a browser, whose links lead somewhere', async (t) => {
   for (const { name, operation } of entries) {
     const link = `<a href="/docs/#/${operation.tags[0]}/${operation.operationId}"`;
     assert.ok(terms[listed.indexOf(name)]?.includes(link), `${name}: ${link}`);
+  }
+});
+
+test('GET /: the page has one Vary for all that it depends on', async (t) => {
+  for (const [ALLOWED_ORIGINS, vary] of [
+    ['', 'Accept-Encoding, Accept'],
+    ['https://a.example', 'Origin, Accept-Encoding, Accept'],
+  ] as const) {
+    const { port } = await startServer(t, { env: { ALLOWED_ORIGINS } });
+    const asked = request({ port, agent: false, headers: { Accept: 'text/html' } }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    response.resume();
+    const { rawHeaders } = response;
+    const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1] === 'Vary');
+    assert.deepEqual(values, [vary]);
   }
 });
 

@@ -41,7 +41,7 @@ interface SendContext extends SendDeps {
   readonly closing: boolean;
 }
 
-export type Send = (request: HttpRequest, response: HttpResponse) => void;
+type Send = (request: HttpRequest, response: HttpResponse) => void;
 
 /** The function sends a response or, if that fails, the reason. It releases the request. */
 export function createSend(context: SendContext): Send {

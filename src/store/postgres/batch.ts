@@ -42,7 +42,7 @@ export interface Batch<Item, Result> {
 }
 
 /** Loads one item. */
-export type Loader<Item, Result> = (item: Item) => Promise<Result>;
+type Loader<Item, Result> = (item: Item) => Promise<Result>;
 
 /** Limit for the statements of a loader that run: the others keep connections if these are slow. */
 const runningMax = 3;
