@@ -69,8 +69,8 @@ export interface Snapshot {
   readonly files: readonly StoredFile[];
   /**
    * Opens a file, and returns its content or a range of it, which the caller must read or
-   * `return()`. Undefined if the file is missing on the disk, which is logged. An open file can be
-   * read although the snapshot was released.
+   * `return()`. Undefined if the file is missing on the disk, which is logged. Throws `overloaded`
+   * if too many files are open. An open file can be read although the snapshot was released.
    */
   read(file: StoredFile, range?: ByteRange): Promise<Content | undefined>;
   /** Lets files that were replaced meanwhile be removed. Never rejects. */
@@ -265,7 +265,7 @@ export class Uploads {
     try {
       return await openContent(this.#toPath(temporaryName), range);
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
+      if (codeOf(error) !== 'ENOENT') throwAppError(error);
       const [current] = await this.#options.index.list(storedName);
       // A retired file may go before its readers.
       if (current?.temporaryName !== temporaryName) return undefined;
