@@ -4,8 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
 import { createLoader, individually } from '../../dist/store/postgres/batch.js';
 import { lost } from '../../dist/store/postgres/faults.js';
-import { toInserts } from '../../dist/store/postgres/inserts.js';
+import type { Statement } from '../../dist/store/postgres/connection.js';
+import { createInsert, type InsertDeps, toInserts } from '../../dist/store/postgres/inserts.js';
 import type { Insertion } from '../../dist/store/postgres/requests.js';
+import type { Once } from '../../dist/store/store.js';
 import { gate } from '../support/http-kit.ts';
 import { times } from '../support/lists.ts';
 import { until } from '../support/until.ts';
@@ -134,6 +136,28 @@ test('a statement inserts 100 short records, or a mebibyte of texts', () => {
   assert.equal(Math.floor(costMax / costOf({ row: { title: 'a' } })), 100);
   assert.equal(costMax, 1_048_576);
   assert.equal(costOf({ row: { title: 'x'.repeat(20_000) } }), 20_000);
+});
+
+test('posts under keys have a statement for each number of them up to 16, and one for more', async () => {
+  const texts = new Set<string>();
+  const deps = {
+    pool: {
+      async write({ text, values }: Statement) {
+        texts.add(text);
+        return values.flat().map((id) => ({ id }));
+      },
+    },
+    versions: { track: async (rows: unknown) => rows },
+    requests: { run: async (_: Once, attempt: () => unknown) => attempt() },
+  } as unknown as InsertDeps;
+  const insert = createInsert(deps, 'posts');
+  const sizes: number[] = [];
+  for (const count of [1, 2, 3, 15, 16, 17, 18, 100]) {
+    const once = (at: number): Once => ({ key: `${count} ${at}`, fingerprint: '' });
+    await Promise.all(times(count).map(async (at) => insert({ id: `${at}` }, once(at))));
+    sizes.push(texts.size);
+  }
+  assert.deepEqual(sizes, [1, 2, 3, 4, 5, 6, 6, 6]);
 });
 
 test('inserts of which it is not known whether they were stored are not done again', async () => {

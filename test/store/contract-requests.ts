@@ -169,6 +169,28 @@ export function testRequests(open: Open): void {
     assert.equal((await allOf(store.posts.all)).length, 3);
   });
 
+  test('many writes at once, 1 to 20 of them, each have their own record and key', async (t) => {
+    const { posts, todos, requests } = await open(t);
+    for (const size of [1, 2, 16, 17, 20]) {
+      const writes = times(size).map((at) => ({ at, once: newOnce() }));
+      await Promise.all(
+        writes.map(async ({ at, once }) => {
+          const content = `"{},\\' ${at}`;
+          const { id } = made(
+            await posts.create({ title: `${at}`, content, authorId: null }, once),
+          );
+          assert.equal((await requests.find(once))?.id, id);
+          const post = await posts.find(id);
+          assert.deepEqual([post?.title, post?.content, post?.authorId], [`${at}`, content, null]);
+          const by = newOnce();
+          const todo = made(await todos.create({ title: content, completed: at % 2 === 0 }, by));
+          assert.equal((await requests.find(by))?.id, todo.id);
+          assert.deepEqual(await todos.find(todo.id), todo);
+        }),
+      );
+    }
+  });
+
   test('a repetition takes no value of the counter of articles (R15)', async (t) => {
     const { articles } = await open(t);
     const once = newOnce();

@@ -132,7 +132,13 @@ export interface Insertion {
   readonly once?: Once | undefined;
 }
 
-/** The values of `noteKeys`. The keys are sorted: statements that wait never wait in a circle. */
+/** The columns of a key that `toKeyValues` returns. */
+export const keyColumns = ['key', 'print', 'result'];
+
+/**
+ * The keys of new records and their ids, column by column. The keys are sorted: statements that
+ * wait never wait in a circle.
+ */
 export function toKeyValues(insertions: readonly Insertion[]): Statement['values'] {
   const noted = insertions.map(({ row, once: { key = '', fingerprint = '' } = {} }) => {
     return { key, fingerprint, id: String(row['id']) };
