@@ -36,7 +36,8 @@ export function createGraphqlHandlers(deps: GraphqlDeps) {
       if (isClosed) void endpoint.close();
       return endpoint;
     } catch (error) {
-      // Such as a shortage of file descriptors: the next request tries again.
+      // Such as a shortage of file descriptors: the next request tries again. Node 20 keeps the
+      // failure of a file that it has found, and tries it only after a restart.
       loading = undefined;
       log('error', 'the GraphQL endpoint cannot be loaded', { reason: toStack(error) });
       throw new AppError('internal_error', 'The server failed.');
