@@ -179,7 +179,8 @@ function takeList<T extends Identified>(
   lists.delete(value);
   const all = lists.get('all');
   if (all && owner && list.length > 0) {
-    const others = all.filter((record) => valueOf(record, owner) !== value);
+    // Not `valueOf`, with which this takes a quarter longer.
+    const others = all.filter((record) => record[owner] !== (value as unknown));
     lists.set('all', others);
   }
   return list;
