@@ -12,6 +12,8 @@ const pressed = [
   '.side-menu-item',
   '.header__menu-item',
   '.variables-editor--title',
+  '.no-link-link',
+  '.doc-viewer-navigation__option',
 ].join();
 const scrolled = 'app-window-switcher, .cm-scroller[tabindex="-1"]';
 const openedKey = 'inkwell_opened';
@@ -55,7 +57,8 @@ function nameOf(element) {
   }
   if (element.querySelector('.lucide-eye-off') !== null) return undefined;
   const icon = element.querySelector('[class*=lucide-]')?.getAttribute('class');
-  return icon?.match(/lucide-(\S+)/)?.[1].replaceAll('-', ' ');
+  const name = icon?.match(/lucide-(\S+)/)?.[1].replaceAll('-', ' ');
+  return name === 'x' ? 'Close' : name;
 }
 
 /** Altair opens the last of the examples; the first visit begins with the first. */

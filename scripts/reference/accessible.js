@@ -1,6 +1,6 @@
 /**
- * What the viewer leaves out for a screen reader and for the keyboard: names of its fields, and links
- * inside of buttons that are no controls of their own.
+ * What the viewer leaves out for a screen reader and for the keyboard: names of its fields and of
+ * buttons of its dialog, and links inside of buttons that are no controls of their own.
  */
 
 import { afterChanges } from './after-changes.js';
@@ -25,6 +25,9 @@ function mend(root) {
       field.setAttribute('aria-label', nameOf(field));
     }
   }
+  root.querySelector('.close-modal')?.setAttribute('aria-label', 'Close');
+  // Their labels are not their texts: who says what is written could not press them (WCAG 2.2 §2.5.3).
+  for (const button of root.querySelectorAll('.modal-btn')) button.removeAttribute('aria-label');
   // The button around it opens the operation, and the address of the page follows.
   for (const link of root.querySelectorAll('button a[href]')) link.removeAttribute('href');
   // What scrolls is reached by Tab.

@@ -84,7 +84,7 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
     // Its token is not put in the place of none.
     await pause(500);
     const dialog = page.locator('.auth-container');
-    assert.equal(await dialog.getByRole('button', { name: 'Apply credentials' }).count(), 1);
+    assert.equal(await dialog.getByRole('button', { name: 'Authorize' }).count(), 1);
   });
 
   it('asked no other host for anything and logged no error', () => {
