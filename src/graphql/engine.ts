@@ -161,6 +161,8 @@ interface ExecutionDeps extends Pick<EngineDeps, 'log'> {
   readonly countErrors: ErrorCounter;
 }
 
+const executionOptions = { maxCoercionErrors: errorsMax };
+
 /** Runs graphql-js within the limits of a context. */
 function createExecution(schema: GraphQLSchema, { countErrors, log }: ExecutionDeps) {
   const toArgs = (
@@ -168,9 +170,17 @@ function createExecution(schema: GraphQLSchema, { countErrors, log }: ExecutionD
     contextValue: RequestContext,
     rootValue?: unknown,
   ): ExecutionArgs => {
-    const options = { maxCoercionErrors: errorsMax };
-    const values = { rootValue, contextValue, variableValues, options };
-    return { schema, document, operationName, ...values, hideSuggestions: true };
+    // Written out: a spread of some of them takes as long as a twentieth of an event.
+    return {
+      schema,
+      document,
+      operationName,
+      rootValue,
+      contextValue,
+      variableValues,
+      options: executionOptions,
+      hideSuggestions: true,
+    };
   };
 
   /** `event`: the root value of a subscription. */

@@ -77,11 +77,12 @@ async function openGroups(postCount = 2) {
           end: () => heard.push('end'),
         };
         // As it is at each moment.
-        group.subscribers.set(subscriber, {
+        const viewer = {
           get reader() {
             return readers[at];
           },
-        });
+        };
+        group.subscribers.set(subscriber, [subscriber, viewer]);
         return heard;
       });
     },

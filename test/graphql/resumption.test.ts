@@ -63,7 +63,7 @@ async function resumption(reader?: Reader) {
   void group.read(Promise.resolve({ events, toJson }), 'r');
   const viewer = { reader };
   const member = new Resumption({ subscriber, viewer, resume, group }, deps);
-  group.subscribers.set(member, viewer);
+  group.subscribers.set(member, [member, viewer]);
   const published: SharedEvent[] = [];
   const now = { isCurrent: true };
   return {

@@ -22,7 +22,7 @@ interface Poll {
   readonly oldest?: number;
 }
 
-const toRow = (seq: number) => ({ seq, id: `${seq}`, post_id: 'p', created_at: '', content: '' });
+const toRow = (seq: number) => [`${seq}`, 'p', '', '', seq, 0];
 
 /** What each poll finds is set by `found`. */
 function open(t: TestContext, options: { listens?: boolean; timeline?: number } = {}) {

@@ -34,7 +34,7 @@ import type { Engine, Subscription } from '../engine.ts';
 import { isOutage, RequestError, toErrors, toMasked } from '../errors.ts';
 import type { EventLine } from './event-line.ts';
 import type { Looks } from './looks.ts';
-import { type EventFacts, SharedEvent } from './shared-event.ts';
+import { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 
 /** Characters of a field beside the content: its name, an id or a date. */
@@ -81,7 +81,7 @@ export interface GroupDeps {
 }
 
 export class Group {
-  readonly subscribers = new Map<Subscriber, Viewer>();
+  readonly subscribers = new Map<Subscriber, Member>();
   /** The source, with which the subscribers that resume execute events too. */
   opened: Promise<Subscription> | undefined;
   readonly #deps: GroupDeps;
@@ -143,7 +143,7 @@ export class Group {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
       const { position } = events;
-      const waiting = Array.from(this.subscribers);
+      const waiting = [...this.subscribers.values()];
       const sending = { source, comment: event.value, position, ahead, waiting };
       while (!(await this.#isSent(sending))) {
         await delay(retryMilliseconds, undefined, { ref: false });
@@ -167,12 +167,12 @@ export class Group {
    * or 0 if nobody may read it. Rejects if its post cannot be read.
    */
   async send({ source, comment, position, ahead, since, waiting }: Sending): Promise<number> {
-    const { engine, line, looks, scheduler } = this.#deps;
+    const { engine, line, looks, pool, scheduler } = this.#deps;
     const length = (comment.content.length + fieldLength) * this.#fields;
     let bytes = 0;
     for (let looked = 1; waiting.length > 0 && !this.#ended; looked += 1) {
       const look = engine.hasOwners ? looks.of(comment, ahead, since) : undefined;
-      const post = await look?.post;
+      const post = look && (await look.post);
       const canRead = ([, { reader }]: Member): boolean => mayRead(reader, post);
       const isCurrent = (): boolean => look?.isCurrent() ?? true;
       const isGood = (): boolean => looked === looksMax || isCurrent();
@@ -181,7 +181,12 @@ export class Group {
         if (this.#ended || !isGood()) return;
         const json = Buffer.from(await scheduler.run(() => source.toJson(comment)));
         bytes = json.length;
-        const event = this.#toEvent(json, { id: comment.id, position, isCurrent });
+        const isSameIteration = scheduler.turns === this.#turn;
+        this.#turn = scheduler.turns;
+        // Not made by a spread: V8 gives such an object a shape of its own, and each event takes a
+        // tenth longer.
+        const facts = { id: comment.id, position, isSameIteration, isCurrent };
+        const event = new SharedEvent(json, pool, facts);
         const deliver = (): boolean => {
           if (!isGood()) return false;
           const members = waiting.splice(0, subscribersAtOnce).filter(canRead);
@@ -192,13 +197,6 @@ export class Group {
       });
     }
     return bytes;
-  }
-
-  #toEvent(json: Buffer, facts: Omit<EventFacts, 'isSameIteration'>): SharedEvent {
-    const { turns } = this.#deps.scheduler;
-    const isSameIteration = turns === this.#turn;
-    this.#turn = turns;
-    return new SharedEvent(json, this.#deps.pool, { ...facts, isSameIteration });
   }
 
   #deliver(subscriber: Subscriber, event: SharedEvent): void {

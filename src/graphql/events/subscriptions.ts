@@ -125,7 +125,7 @@ function enter(
 ): Subscriber {
   const resumption = resume && new Resumption({ subscriber, viewer, resume, group }, deps);
   const member = resumption ?? subscriber;
-  group.subscribers.set(member, viewer);
+  group.subscribers.set(member, [member, viewer]);
   void resumption?.run();
   return member;
 }

@@ -6,7 +6,8 @@
  * | column     | meaning                                                     | used for          |
  * | ---------- | ----------------------------------------------------------- | ----------------- |
  * | `comments` | rows after the cursor, as one JSON value: the package takes | delivery          |
- * |            | several times as long for rows                              |                   |
+ * |            | several times as long for rows. Each is an array: the cells |                   |
+ * |            | of the table, the number, and the bytes of the texts so far |                   |
  * | `oldest`   | the oldest transaction in progress                          | the end of a gap  |
  * | `next`     | if a number is missing, an id that the statement takes: the | the limit of a    |
  * |            | upper limit of the snapshot only covers ended transactions, | gap (`before`)    |
@@ -18,7 +19,7 @@
  * |            | cursor and of its timeline                                  |                   |
  */
 
-import { type Row, toCells, toRecord } from '../../sql/rows.ts';
+import { type Cells, columnsOf, toRecord } from '../../sql/rows.ts';
 import { pageBytesMax } from '../../sql/statements.ts';
 import type { CommentOrder, Poll } from '../comment-order.ts';
 import type { Pool } from '../pool.ts';
@@ -61,7 +62,8 @@ const pollText = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest
     ) END AS back
   FROM ${numbers}, (
     SELECT max(seq) AS upto, count(*) AS count,
-      coalesce(json_agg(comment ORDER BY seq), '[]') AS comments
+      coalesce(json_agg(json_build_array(${columnsOf.comments}, seq, bytes) ORDER BY seq), '[]')
+        AS comments
     FROM (
       SELECT next.*, sum(octet_length(content)) OVER (ORDER BY seq) AS bytes FROM (
         SELECT seq, id, post_id, created_at,
@@ -84,13 +86,13 @@ export async function poll(
   const { ownMax, cursor, timeline, skipped } = order;
   const read = pool.read({ text: pollText, values: [ownMax, cursor, timeline, skipped] });
   const [row] = await versions.track(read);
-  const rows = JSON.parse(String(row?.['comments'])) as readonly Row[]; // by the statement
+  const rows = JSON.parse(String(row?.['comments'])) as readonly Cells[]; // by the statement
   return {
-    comments: rows.map((comment) => ({
-      seq: Number(comment['seq']),
-      comment: toRecord.comments(toCells('comments', comment)),
+    comments: rows.map((cells) => ({
+      seq: Number(cells[4]),
+      comment: toRecord.comments(cells),
     })),
-    isWhole: rows.length < rowsMax && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,
+    isWhole: rows.length < rowsMax && Number(rows.at(-1)?.[5] ?? 0) < pageBytesMax,
     ownMax,
     oldest: BigInt(String(row?.['oldest'])),
     next: BigInt(String(row?.['xid'])),
