@@ -20,6 +20,6 @@ with open(__file__, 'rb') as file:
 
 path = '/posts?limit=100'
 while path:
-    page = requests.get(server + path)
+    page = requests.get(server + path, headers=headers)
     print(*(post['title'] for post in page.json()), sep='\n')
     path = page.links.get('next', {}).get('url')

@@ -6,7 +6,7 @@ const body = JSON.stringify({ title: 'Hello, fetch', content: 'Written in JavaSc
 const created = await fetchAsUser(`${server}/posts`, { method: 'POST', headers, body });
 if (!created.ok) throw new Error((await created.json()).error);
 const post = new URL(created.headers.get('Location'), server);
-const etag = (await fetch(post)).headers.get('ETag');
+const etag = (await fetchAsUser(post)).headers.get('ETag');
 const changed = await fetchAsUser(post, {
   method: 'PUT',
   headers: { ...headers, 'If-Match': etag },
