@@ -76,7 +76,8 @@ export class KeyedWrites {
   }
 
   begin(operation: OperationKey | undefined): void {
-    if (operation?.key !== this.#operation?.key) this.#check = undefined;
+    const { key, fingerprint } = this.#operation ?? {};
+    if (operation?.key !== key || operation?.fingerprint !== fingerprint) this.#check = undefined;
     this.#operation = operation;
     this.#fields = 0;
   }

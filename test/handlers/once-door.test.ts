@@ -86,6 +86,22 @@ for (const store of stores) {
         });
       }
     }
+
+    it('by an operation of a batch refuses another one of the same batch', async () => {
+      const query = 'mutation { createPost(createPostInput: {title: "a", content: "b"}) }';
+      const idempotencyKey = randomUUID();
+      const batch = post('/graphql', [{ query, extensions: { idempotencyKey } }, { query }]);
+      const texts: string[] = [];
+      for (let sent = 0; sent < 2; sent += 1) {
+        texts.push(await (await send(url, batch, under(idempotencyKey))).text());
+      }
+      assert.equal(texts[0], texts[1]);
+      const [first, second] = JSON.parse(texts[0] ?? '') as readonly {
+        readonly errors?: object[];
+      }[];
+      assert.equal(first?.errors, undefined);
+      assert.match(JSON.stringify(second?.errors), new RegExp(refusals[1] ?? ''));
+    });
   });
 }
 
