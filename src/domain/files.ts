@@ -21,8 +21,9 @@ export type ReceivedFile = Awaited<ReturnType<typeof receiveFile>>;
 
 /**
  * Writes the content of a part. The file becomes visible with `upload.commit([received.written])`.
- * One that comes without a name gets an id and an extension (Spec §4.4 rule 2). Throws
- * `invalid_multipart` for an invalid name, and the errors of `Upload.write`.
+ * One that comes without a name gets an id and an extension (Spec §4.4 rule 2): of several in one
+ * request, ids that follow one another (`idsFrom`). Throws `invalid_multipart` for an invalid name,
+ * and the errors of `Upload.write`.
  *
  * `facts`: the six values of Spec §4.1 rule 4, for the log (R19): part name; client's file name
  * (R18), empty if it has none; file name in the store's folder; media type; charset, `utf-8` if the
@@ -35,6 +36,16 @@ export async function receiveFile(upload: Upload, part: FilePart, createUuid: ()
   const written = await upload.write(fileName || `${createUuid()}.${extension}`, content);
   const { temporaryName, size } = written;
   return { written, facts: { name, fileName, temporaryName, contentType, charset, size } };
+}
+
+/**
+ * Returns a source of a new id and those that follow it, for the parts of a request that have no
+ * name: their first id is all that tells a repetition their names (R40). An id of a request does
+ * not follow that of another one, because 48 of its bits are random.
+ */
+export function idsFrom(first: string): () => string {
+  let next = Number.parseInt(first.slice(-12), 16);
+  return () => first.slice(0, -12) + (next++ % 2 ** 48).toString(16).padStart(12, '0');
 }
 
 /** The limit of common file systems: a longer name could not be saved after a download. */

@@ -3,6 +3,7 @@
 import { Readable } from 'node:stream';
 import {
   mediaTypeOf,
+  idsFrom,
   type ReceivedFile,
   receiveFile,
   shownTypeOf,
@@ -88,23 +89,39 @@ export function createFileHandlers(deps: FileDeps) {
   } satisfies Readonly<Record<string, Handler>>;
 }
 
+/** The files of a request, and the id of the first one without a name. */
+interface Received {
+  readonly received: readonly ReceivedFile[];
+  readonly firstId: string;
+}
+
 /** Stores all files of a request, or none (R18): those of `/simple`, or those of `/list`. */
 function createReceive({ uploads, viewerOf, config, log, createUuid }: FileDeps) {
   // Loaded with the first upload, so that the server starts faster.
   let multipart: typeof MultipartModule | undefined;
 
-  /** Stores the files once under a key. A repetition describes what is stored now (R40). */
+  /**
+   * Stores the files once under a key. A repetition describes what is stored now (R40), also of
+   * files without a name: the store tells it the `firstId` of the first time.
+   */
   const commit = async (
     request: HttpRequest,
     upload: ReturnType<typeof uploads.begin>,
-    received: readonly ReceivedFile[],
+    { received, firstId }: Received,
   ): Promise<HttpResponse> => {
     const onlyNew = request.header('if-none-match')?.trim() === '*';
     const files = received.map(({ written }) => written);
     const names = received.map(({ facts }) => [facts.name, facts.fileName]);
     const once = await findOnce(request, viewerOf, names);
-    if ((await upload.commit(files, { onlyNew, once })) !== undefined) {
-      const present = files.map(async ({ storedName }) => uploads.list(storedName));
+    const repeated = await upload.commit(files, {
+      onlyNew,
+      once: once && { ...once, id: firstId },
+    });
+    if (repeated !== undefined) {
+      const nextId = idsFrom(repeated.id);
+      const present = received.map(async ({ facts, written: { storedName } }) =>
+        uploads.list(facts.fileName || nextId() + storedName.slice(firstId.length)),
+      );
       return markReplayed(toStoredResponse(request, (await Promise.all(present)).flat()));
     }
     for (const { facts } of received) {
@@ -118,18 +135,20 @@ function createReceive({ uploads, viewerOf, config, log, createUuid }: FileDeps)
     const upload = uploads.begin();
     try {
       const received: ReceivedFile[] = [];
+      const firstId = createUuid();
+      const nextId = idsFrom(firstId);
       multipart ??= await import('../http/multipart/read.ts');
       const { readMultipart, readPart } = multipart;
       await readMultipart(request, config, async (part, content) => {
         // Text parts are optional and not stored (R18).
         if (isSimple && !isFile(part.name)) {
           await readPart(content, config.bodyBytesMax, request.reservation);
-        } else received.push(await receiveFile(upload, { ...part, content }, createUuid));
+        } else received.push(await receiveFile(upload, { ...part, content }, nextId));
       });
       if (isSimple && received.length === 0) {
         throw invalidBody([{ pointer: '/part', message: 'is required' }]);
       }
-      return await commit(request, upload, received);
+      return await commit(request, upload, { received, firstId });
     } finally {
       await upload.close();
     }

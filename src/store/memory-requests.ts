@@ -90,8 +90,9 @@ export function createMemoryRequests(
       if (result === undefined || result === false) take(-requestBytes);
       else {
         const endsAt = now() + keptMilliseconds;
-        kept.set(once.key, { fingerprint: once.fingerprint, id: idOf(result), endsAt });
-        const [whole, place] = once.key.split('.');
+        const { key, fingerprint, id } = once;
+        kept.set(key, { fingerprint, id: idOf(result, id), endsAt });
+        const [whole, place] = key.split('.');
         if (place) run({ ...once, key: `${whole}.` }, () => true);
       }
     }

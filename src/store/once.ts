@@ -12,12 +12,14 @@ export interface Once {
   readonly key: string;
   /** Digest of the request. A driver refuses another request under a used key (`toRepeated`). */
   readonly fingerprint: string;
+  /** What a repetition is told as the id, if the write makes no record with an id. */
+  readonly id?: string;
 }
 
 /** The first write under a key, as a store keeps it. */
 export interface FirstWrite {
   readonly fingerprint: string;
-  /** The id of the record that the write made. */
+  /** The id of the record that the write made, or the one that it was given (`Once`). */
   readonly id: string;
 }
 
@@ -70,8 +72,9 @@ export function toRepeated({ fingerprint, id }: FirstWrite, asked: Once['fingerp
   throw new AppError('idempotency_key_reused', message);
 }
 
-/** The id of the record that a write returned, or an empty text. */
-export function idOf(result: unknown): string {
+/** The id that a repetition is told: that of the record that a write returned, or empty. */
+export function idOf(result: unknown, given?: string): string {
+  if (given !== undefined) return given;
   const { id = '' } = Object(result) as { readonly id?: string | number };
   return String(id);
 }

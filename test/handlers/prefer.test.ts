@@ -1,6 +1,7 @@
 /** `Prefer: return=representation` on what stores something (R45). */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { file, form, refusal } from '../support/files.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -60,6 +61,26 @@ for (const { name, skip, newUrl } of stores) {
           }
         }
       }
+    });
+
+    test('that is an upload names parts without a name too when it is sent again', async (t) => {
+      const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
+      const headers = { ...prefer, 'Idempotency-Key': randomUUID() };
+      const send = () =>
+        upload([server, 'list'], { a: 'first', b: file('named', 'b.svg'), c: 'second' }, headers);
+      const first = await (await send()).text();
+      const [a, b, c] = JSON.parse(first) as readonly { name: string }[];
+      assert.equal(new Set([a?.name, b?.name, c?.name]).size, 3);
+      const again = await send();
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
+      assert.equal(await again.text(), first);
+      for (const [at, text] of [a, c].map((each) => each?.name ?? '').entries()) {
+        assert.match(text, /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}\.txt$/);
+        const found = await server.fetch(`/files/${text}`);
+        assert.equal(await found.text(), ['first', 'second'][at]);
+      }
+      const listed = (await (await server.fetch('/files')).json()) as readonly unknown[];
+      assert.equal(listed.length, 3);
     });
   });
 }

@@ -148,7 +148,10 @@ function createFileIndex(
       const keyedText = `SELECT * FROM (${text}) AS stored WHERE replaced IS NOT NULL`;
       const storeOnce = (by: Once) =>
         requests
-          .run(by, () => store(withKey({ text: keyedText, values }, by)))
+          .run(by, () => {
+            const statement = { text: keyedText, values: [...values, by.id ?? ''] };
+            return store(withKey(statement, by, { result: '$4' }));
+          })
           // Under the same key, the names that are stored may be those of the first.
           .catch(async (error: unknown) => {
             const first = codeOf(error) === 'precondition_failed' && (await requests.find(by));

@@ -63,7 +63,7 @@ export function runOnce<T>(
   try {
     result = write();
   } finally {
-    const made = idOf(result);
+    const made = idOf(result, once.id);
     if (result === undefined || result === false) run('requests', forget, [key]);
     else if (made !== id) run('requests', setResult, [made, key]);
   }
