@@ -82,9 +82,13 @@ export function createFileHandlers(deps: FileDeps) {
     show: (request) => respond(request, toShown),
     remove: (request) =>
       changeOnce(request, { viewerOf, store: uploads }, async (once) => {
-        const file = getOne(await uploads.list(request.params['name'] ?? ''));
-        checkConditions(request, () => tagOf(file));
-        return toWritten(emptyResponse(204), await uploads.remove(file, once));
+        for (;;) {
+          const file = getOne(await uploads.list(request.params['name'] ?? ''));
+          checkConditions(request, () => tagOf(file));
+          const removed = await uploads.remove(file, once);
+          // False: what has replaced the file is compared again.
+          if (removed !== false) return toWritten(emptyResponse(204), removed);
+        }
       }),
   } satisfies Readonly<Record<string, Handler>>;
 }

@@ -6,7 +6,7 @@
 
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Once, Repeated, RunOnce } from './once.ts';
+import type { Changed, Once, Repeated, RunOnce } from './once.ts';
 
 /** A file that was written completely, and never changes. */
 export interface StoredFile {
@@ -42,8 +42,8 @@ export interface FileIndex {
     files: readonly StoredFile[],
     options?: CommitOptions,
   ): MaybePromise<readonly ReplacedFile[] | Repeated>;
-  /** Does nothing, also with the key, if the file is not listed. */
-  remove(file: StoredFile, once?: Once): MaybePromise<Repeated | undefined>;
+  /** False if this version of the file is not listed (any more). */
+  remove(file: StoredFile, once?: Once): MaybePromise<Changed>;
 }
 
 export interface CommitOptions {
@@ -107,13 +107,11 @@ export function createRunIndex(limits: FileLimits, runOnce: RunOnce): FileIndex 
         }
         return replaced;
       }),
-    remove({ storedName, temporaryName, size }, once) {
-      const done = runOnce(once, () => {
+    remove: ({ storedName, temporaryName, size }, once) =>
+      runOnce(once, () => {
         if (stored.get(storedName)?.temporaryName !== temporaryName) return false;
         bytes -= size;
         return stored.delete(storedName);
-      });
-      return typeof done === 'object' ? done : undefined;
-    },
+      }),
   };
 }

@@ -30,6 +30,9 @@ export interface Repeated {
   readonly isRepeated: true;
 }
 
+/** False: nothing was changed, and no key is used up. */
+export type Changed = boolean | Repeated;
+
 /** True if the write was done before: this is in place of its result. */
 export function isRepeated(result: unknown): result is Repeated {
   return typeof result === 'object' && result !== null && 'isRepeated' in result;

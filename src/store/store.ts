@@ -10,7 +10,7 @@ import type { RunInTurn } from '../scheduler.ts';
 import type { Changes } from './changes.ts';
 import type { AfterRange, Place, PlacedPage } from './comments-after.ts';
 import type { DurableFileIndex, FileLimits } from './file-index.ts';
-import type { Once, Repeated } from './once.ts';
+import type { Changed, Once, Repeated } from './once.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
 
 /**
@@ -26,7 +26,7 @@ export interface List<T> {
   exceeds(count: number, after?: Range['after']): MaybePromise<boolean>;
 }
 
-export type { Once, Repeated } from './once.ts';
+export type { Changed, Once, Repeated } from './once.ts';
 
 /** A record as JSON. */
 export interface RecordText {
@@ -58,9 +58,6 @@ export interface Requests {
    */
   find(once: Once): MaybePromise<Repeated | undefined>;
 }
-
-/** False: nothing was changed, and no key is used up. */
-export type Changed = boolean | Repeated;
 
 export interface ChangeOptions<M> {
   /** The record is changed only if it still has these members. */

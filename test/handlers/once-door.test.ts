@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe, it, test } from 'node:test';
 import { AppError } from '../../dist/errors.js';
 import { changeOnce } from '../../dist/handlers/once.js';
 import type { HttpRequest } from '../../dist/http/message.js';
@@ -16,6 +16,7 @@ import { database } from '../support/shared-postgres.ts';
 import { type Ending, startServer } from '../support/server.ts';
 import { openSession } from '../support/session.ts';
 import { stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 const post = (path: string, value: object): Sent => {
   return { method: 'POST', path, type: json, body: JSON.stringify(value) };
@@ -26,13 +27,14 @@ const writes: Readonly<Record<string, Sent>> = {
   'POST /posts': post('/posts', { title: 'a', content: 'b' }),
   'POST /api/todos': post('/api/todos', { title: 'a' }),
   createPost: graphql('mutation { createPost(createPostInput: {title: "a", content: "b"}) }'),
-  upload: {
-    method: 'POST',
-    path: '/api/multiparts/simple',
-    type: multipartType,
-    body: multipartBody([part('part', 'text', { fileName: 'a.txt', type: 'text/plain' })]),
-  },
+  upload: uploadOf('text'),
 };
+
+/** An upload of `a.txt`. */
+function uploadOf(content: string): Sent {
+  const body = multipartBody([part('part', content, { fileName: 'a.txt', type: 'text/plain' })]);
+  return { method: 'POST', path: '/api/multiparts/simple', type: multipartType, body };
+}
 
 /** Files that last as long as the records, so that both are in one store. */
 async function start(context: Ending, env: Readonly<Record<string, string>>) {
@@ -146,3 +148,30 @@ describe('a key whose first request is under way on another node', { skip: skipP
     });
   }
 });
+
+test(
+  'a file that is replaced while it is removed is removed as it is then, and once',
+  { skip: skipPostgres },
+  async (t) => {
+    const storeUrl = await database.clearedDatabase();
+    const { url } = await start(t, { STORE_URL: storeUrl });
+    const key = under(randomUUID());
+    const remove = () => send(url, { method: 'DELETE', path: '/api/multiparts/a.txt' }, key);
+    assert.equal((await send(url, uploadOf('text'))).status, 200);
+    const session = openSession(t, storeUrl);
+    await session`BEGIN`;
+    await session`UPDATE inkwell.files SET disk_name = 'newer.upload'`;
+    const removed = remove();
+    await until('a removal that waits for the row', async () => {
+      const ofLock = `SELECT FROM pg_stat_activity WHERE datname = current_database()
+        AND wait_event_type = 'Lock'`;
+      return (await database.query(storeUrl, ofLock)).length > 0;
+    });
+    await session`COMMIT`;
+    assert.equal((await removed).status, 204);
+    assert.deepEqual(await (await fetch(`${url}/files`)).json(), []);
+    await send(url, uploadOf('later'));
+    assert.equal((await remove()).headers.get('idempotency-replayed'), 'true');
+    assert.equal(await (await fetch(`${url}/files/a.txt`)).text(), 'later');
+  },
+);

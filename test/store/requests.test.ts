@@ -130,10 +130,10 @@ for (const place of durableStores) {
       const [once, removal] = times(2).map(newOnce) as [Once, Once];
       const file = { storedName: 'a', temporaryName: 'a', size: 11 };
       await assert.rejects(async () => index?.commit([file], { once }), { code: 'storage_full' });
-      assert.equal(await index?.remove(file, removal), undefined);
+      assert.equal(await index?.remove(file, removal), false);
       assert.equal(await count(), 0);
       assert.deepEqual(await index?.commit([{ ...file, size: 1 }], { once }), []);
-      assert.equal(await index?.remove(file, removal), undefined);
+      assert.equal(await index?.remove(file, removal), true);
       assert.equal(typeof (await index?.remove(file, removal)), 'object');
       assert.equal(await count(), 2);
     });

@@ -34,7 +34,14 @@ import type {
   ReplacedFile,
   StoredFile,
 } from '../file-index.ts';
-import { type Once, type Page, pageRecordsMax, type Repeated, type Requests } from '../store.ts';
+import {
+  type Changed,
+  type Once,
+  type Page,
+  pageRecordsMax,
+  type Repeated,
+  type Requests,
+} from '../store.ts';
 import {
   type ByteRange,
   type Content,
@@ -200,12 +207,12 @@ export class Uploads {
     });
   }
 
-  /** Removes a file; open snapshots keep it. Does nothing if it was replaced or removed. */
-  async remove(file: StoredFile, once?: Once): Promise<Repeated | undefined> {
+  /** Removes a file; open snapshots keep it. False if it was replaced or removed meanwhile. */
+  async remove(file: StoredFile, once?: Once): Promise<Changed> {
     this.#checkOpen();
-    const repeated = await this.#options.index.remove(file, once);
-    if (repeated === undefined) await this.#retire([file]);
-    return repeated;
+    const removed = await this.#options.index.remove(file, once);
+    if (removed === true) await this.#retire([file]);
+    return removed;
   }
 
   /** What was done under a key. */

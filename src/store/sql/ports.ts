@@ -11,7 +11,7 @@ import {
 import type { Account } from '../model.ts';
 import type { Changed, ChangeOptions, DriverOptions, Requests, StoredAccounts } from '../store.ts';
 import { createFind, createList } from './lists.ts';
-import type { Key, Sql } from './statements.ts';
+import type { Key, Sql, Write } from './statements.ts';
 import {
   escapeText,
   toCells,
@@ -22,7 +22,7 @@ import {
   toRow,
   type Value,
 } from './rows.ts';
-import { toRepeated } from '../once.ts';
+import { type Once, toRepeated } from '../once.ts';
 import { andThen } from '../../maybe-promise.ts';
 import type { DurableFileIndex } from '../file-index.ts';
 
@@ -74,7 +74,7 @@ function createChanges(
     const row = toRow(members);
     return columns.map((column) => row[column] ?? null);
   };
-  const write = async (
+  const write = (
     text: string,
     [id, values, { expected, once, askedAt }]: readonly [
       string,
@@ -87,7 +87,7 @@ function createChanges(
     const all = [...values, escapeText(id), ...(expected ? valuesOf(expected) : [])];
     const where = `WHERE ${key} = $${at}${conditions?.join('') ?? ''} RETURNING ${returned}`;
     const statement = [table, `${text} ${where}`, all, askedAt] as const;
-    return once ? sql.writeOnce(once, statement) : (await sql.write(...statement)).length === 1;
+    return writeMaybeOnce(sql, once, statement);
   };
   const changes = columns.map((column, n) => `${column} = coalesce($${n + 1}, ${column})`);
   const update = `UPDATE ${sql.schema}${table} SET ${changes.join(', ')}`;
@@ -97,6 +97,15 @@ function createChanges(
     remove: (id: string, options: ChangeOptions<object> = {}) =>
       write(`DELETE FROM ${sql.schema}${table}`, [id, [], options]),
   };
+}
+
+/** Runs a statement, once under its key; false if it returns no row. */
+async function writeMaybeOnce(
+  sql: Sql,
+  once: Once | undefined,
+  statement: Write,
+): Promise<Changed> {
+  return once ? sql.writeOnce(once, statement) : (await sql.write(...statement)).length === 1;
 }
 
 /**
@@ -154,14 +163,11 @@ export function createFileList(
 
 /** The methods of the index of files that are the same. */
 export function createFileStatements(sql: Sql): Omit<DurableFileIndex, 'commit'> {
-  const text = `DELETE FROM ${sql.schema}files WHERE disk_name = $1`;
+  const text = `DELETE FROM ${sql.schema}files WHERE disk_name = $1 RETURNING 1`;
   return {
     ...createFileList(sql),
-    async remove({ temporaryName }, once) {
-      if (once === undefined) return void (await sql.write('files', text, [temporaryName]));
-      const done = await sql.writeOnce(once, ['files', `${text} RETURNING 1`, [temporaryName]]);
-      return typeof done === 'object' ? done : undefined;
-    },
+    remove: ({ temporaryName }, once) =>
+      writeMaybeOnce(sql, once, ['files', text, [temporaryName]]),
   };
 }
 
