@@ -3,7 +3,8 @@
  * comment that is stored at another one, and of a node for each post that it stores itself, alone
  * and among three. Build the program and its tests first (`npm test` does). Linux only.
  *
- * Options: --seconds 4, --rate 300 (comments a second).
+ * Options: --seconds 4, --rate 300 (comments a second), --dist DIR (another build). What a comment
+ * costs a node with a subscriber is the row `one at the second`, in the column of the second node.
  */
 
 import { Agent, request } from 'node:http';
@@ -14,7 +15,8 @@ import { startPostgres } from '#support/postgres.js';
 import { cpuNanoseconds, start, stop } from './processes.mjs';
 import { begin } from './report.mjs';
 
-const { options, report } = begin({ seconds: 4, rate: 300 });
+const dist = join(import.meta.dirname, '../dist');
+const { options, report } = begin({ seconds: 4, rate: 300, dist });
 const milliseconds = options.seconds * 1000;
 const { rate } = options;
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
@@ -48,7 +50,7 @@ try {
 }
 
 function startNode() {
-  return start(join(import.meta.dirname, '../dist/server.js'), [], env);
+  return start(join(options.dist, 'server.js'), [], env);
 }
 
 /** Posts at a pace that all nodes share evenly, and 24 at once. */
