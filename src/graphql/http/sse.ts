@@ -37,7 +37,6 @@ const complete = 'event: complete\ndata:\n\n';
 const resetId = 'id:\n';
 const nextPrefix = 'event: next\ndata: ';
 const nextSuffix = Buffer.from('\n\n');
-const noHeader = Buffer.alloc(0);
 /** How long a client may take to read its queue while the server stops, as over WebSocket. */
 const stopMilliseconds = 1_500;
 
@@ -128,8 +127,10 @@ class EventStream implements Subscriber {
       this.body.destroy();
       return false;
     }
-    // R41: a browser that connects again sends the id as `Last-Event-ID`.
-    const pieces = event.toPieces(`id: ${event.id}\n${nextPrefix}`, nextSuffix, () => noHeader);
+    // R41: a browser that connects again sends the id as `Last-Event-ID`. It is no prefix, of which
+    // each stream would make and compare a text: an eighth of what an event takes a stream.
+    const toHeader = (): Buffer => Buffer.from(`id: ${event.id}\n`);
+    const pieces = event.toPieces(nextPrefix, nextSuffix, toHeader);
     for (const piece of pieces) this.body.write(piece);
     if (pieces.length > 1) this.#whenTaken(event.reserve(this.memory));
     return true;
