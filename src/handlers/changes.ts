@@ -35,9 +35,13 @@ export function getPatchType(request: HttpRequest, types: readonly string[]): st
   throw new AppError('unsupported_media_type', message, { headers });
 }
 
-interface Change<T> extends OnceDeps {
-  /** Returns the record of the request, or throws. */
-  readonly get: (request: HttpRequest) => Promise<T>;
+interface Current<T> extends OnceDeps {
+  /** Returns what the request is for, or throws. */
+  readonly get: (request: HttpRequest) => MaybePromise<T>;
+  readonly tagOf: (current: T) => string;
+}
+
+interface Change<T> extends Omit<Current<T>, 'tagOf'> {
   readonly toJson: (record: T) => string;
 }
 
@@ -47,16 +51,26 @@ interface Change<T> extends OnceDeps {
  */
 export function changeRecord<T extends { readonly id: string }>(
   request: HttpRequest,
-  { get, toJson, ...deps }: Change<T>,
+  { toJson, ...deps }: Change<T>,
   apply: (id: string, options: ChangeOptions<T>) => MaybePromise<Changed>,
+): MaybePromise<HttpResponse> {
+  const tagOf = (record: T): string => createEtag(toJson(record));
+  return changeCurrent(request, { ...deps, tagOf }, ({ id }, options) => apply(id, options));
+}
+
+/** As `changeRecord`, for what has another tag. */
+export function changeCurrent<T>(
+  request: HttpRequest,
+  { get, tagOf, ...deps }: Current<T>,
+  apply: (current: T, options: ChangeOptions<T>) => MaybePromise<Changed>,
 ): MaybePromise<HttpResponse> {
   const askedAt = performance.now();
   return changeOnce(request, deps, async (once) => {
     for (;;) {
-      const record = await get(request);
-      const hasConditions = checkConditions(request, () => createEtag(toJson(record)));
-      const expected = hasConditions ? record : undefined;
-      const changed = await apply(record.id, { expected, once, askedAt });
+      const current = await get(request);
+      const hasConditions = checkConditions(request, () => tagOf(current));
+      const expected = hasConditions ? current : undefined;
+      const changed = await apply(current, { expected, once, askedAt });
       if (changed !== false) return toWritten(emptyResponse(204), changed);
     }
   });

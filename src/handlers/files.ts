@@ -2,15 +2,15 @@
 
 import { Readable } from 'node:stream';
 import {
-  mediaTypeOf,
   idsFrom,
+  mediaTypeOf,
   type ReceivedFile,
   receiveFile,
   shownTypeOf,
   toDisposition,
 } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
-import { checkConditions, toConditional } from '../http/etag.ts';
+import { toConditional } from '../http/etag.ts';
 import { markReplayed, readIdempotencyKey } from '../http/idempotency.ts';
 import {
   emptyResponse,
@@ -26,9 +26,10 @@ import { toByteRange } from '../http/range.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { StoredFile } from '../store/file-index.ts';
 import type { Snapshot } from '../store/files/uploads.ts';
+import { changeCurrent } from './changes.ts';
 import type { HandlerDeps } from './deps.ts';
 import { tagOf, toFileJson } from './file-list.ts';
-import { changeOnce, findOnce, toWritten } from './once.ts';
+import { findOnce } from './once.ts';
 
 /** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;
@@ -63,6 +64,9 @@ export function createFileHandlers(deps: FileDeps) {
     }
   };
 
+  const get = async ({ params }: HttpRequest): Promise<StoredFile> =>
+    getOne(await uploads.list(params['name'] ?? ''));
+
   return {
     uploadSimple: (request) => receive(request, true),
     uploadList: (request) => receive(request, false),
@@ -81,15 +85,9 @@ export function createFileHandlers(deps: FileDeps) {
     find: (request) => respond(request, toDownload),
     show: (request) => respond(request, toShown),
     remove: (request) =>
-      changeOnce(request, { viewerOf, store: uploads }, async (once) => {
-        for (;;) {
-          const file = getOne(await uploads.list(request.params['name'] ?? ''));
-          checkConditions(request, () => tagOf(file));
-          const removed = await uploads.remove(file, once);
-          // False: what has replaced the file is compared again.
-          if (removed !== false) return toWritten(emptyResponse(204), removed);
-        }
-      }),
+      changeCurrent(request, { get, tagOf, viewerOf, store: uploads }, (file, { once }) =>
+        uploads.remove(file, once),
+      ),
   } satisfies Readonly<Record<string, Handler>>;
 }
 
