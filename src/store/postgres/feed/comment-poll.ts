@@ -19,13 +19,15 @@
  * |            | cursor and of its timeline                                  |                   |
  */
 
-import { type Cells, columnsOf, toRecord } from '../../sql/rows.ts';
+import { type Cells, columnsOf, namesOf, toRecord } from '../../sql/rows.ts';
 import { pageBytesMax } from '../../sql/statements.ts';
 import type { CommentOrder, Poll } from '../comment-order.ts';
 import type { Pool } from '../pool.ts';
 import type { Versions } from '../versions.ts';
 
 const rowsMax = 500;
+/** Where a row has its number, which follows the cells of the table. */
+const seqAt = namesOf('comments').length;
 /** The last numbers, which may belong to transactions that are in progress at the start. */
 const startNumbers = 200;
 
@@ -89,10 +91,10 @@ export async function poll(
   const rows = JSON.parse(String(row?.['comments'])) as readonly Cells[]; // by the statement
   return {
     comments: rows.map((cells) => ({
-      seq: Number(cells[4]),
+      seq: Number(cells[seqAt]),
       comment: toRecord.comments(cells),
     })),
-    isWhole: rows.length < rowsMax && Number(rows.at(-1)?.[5] ?? 0) < pageBytesMax,
+    isWhole: rows.length < rowsMax && Number(rows.at(-1)?.[seqAt + 1] ?? 0) < pageBytesMax,
     ownMax,
     oldest: BigInt(String(row?.['oldest'])),
     next: BigInt(String(row?.['xid'])),
