@@ -1,23 +1,18 @@
-/** How the memory of requests is shared out between the parts of the service. */
+/** How much memory, and which queue, the parts of the service are given. */
 
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { once } from 'node:events';
-import { syncBuiltinESMExports } from 'node:module';
 import { test, type TestContext } from 'node:test';
 import { createApp } from '../dist/app.js';
 import { readConfig } from '../dist/config.js';
+import { syncMocks } from './support/builtins.ts';
 import { times } from './support/lists.ts';
 import { connectRaw, get } from './support/raw-client.ts';
-import { startServer, type TestServer } from './support/server.ts';
+import { startServer } from './support/server.ts';
 import { onPostgres } from './support/stores.ts';
 import { until } from './support/until.ts';
 import { createDirectory } from './support/uploads.ts';
-
-async function readRequestMemory(server: TestServer): Promise<number> {
-  const text = await (await fetch(`${server.adminUrl}/metrics`)).text();
-  return Number(/^inkwell_request_memory_bytes (\d+)$/m.exec(text)?.[1]);
-}
 
 test('queued comments take an eighth of the memory of requests', async (t) => {
   const env = { REQUEST_MEMORY_BYTES_MAX: '8388608', UPLOAD_DIR: await createDirectory(t) };
@@ -41,7 +36,8 @@ test(
     await once(client.socket, 'data');
     client.socket.pause();
     // A page, and a piece of the text, which is a post here.
-    const bytes = await readRequestMemory(server);
+    const metrics = await server.metrics();
+    const bytes = Number(/^inkwell_request_memory_bytes (\d+)$/m.exec(metrics)?.[1]);
     assert.ok(bytes > 2_597_152 && bytes < 2_598_000, `${bytes} bytes`);
     client.socket.destroy();
   },
@@ -54,11 +50,7 @@ function holdChecks(t: TestContext): (() => void)[] {
   t.mock.method(crypto, 'scrypt', (...args: Parameters<typeof scrypt>) => {
     held.push(() => scrypt(...args));
   });
-  syncBuiltinESMExports();
-  t.after(() => {
-    t.mock.restoreAll();
-    syncBuiltinESMExports();
-  });
+  syncMocks(t);
   return held;
 }
 

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
-import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import {
   createPasswordChecker,
@@ -11,6 +10,7 @@ import {
   verifyPassword,
 } from '../../dist/auth/password.js';
 import { AppError } from '../../dist/errors.js';
+import { syncMocks } from '../support/builtins.ts';
 import { words } from '../support/lists.ts';
 
 const passwordBytesMax = 1_024;
@@ -91,11 +91,7 @@ test('the checker says no to a password without an account, also to its own', as
 
 test('a check without an account does the work of one with an account', async (t) => {
   const { mock } = t.mock.method(crypto, 'scrypt');
-  syncBuiltinESMExports();
-  t.after(() => {
-    mock.restore();
-    syncBuiltinESMExports();
-  });
+  syncMocks(t);
   const check = createPasswordChecker(4);
   await check('wrong', await hashPassword('secret'), standing);
   await check('wrong', undefined, standing);

@@ -126,7 +126,7 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
     for (const at of times(10)) ids.push(await comment(server, a, `${at}`));
     await Promise.all(times(150).map((at) => comment(server, a, `more ${at}`)));
     const countReads = async (): Promise<number> => {
-      const text = await (await fetch(`${server.adminUrl}/metrics`)).text();
+      const text = await server.metrics();
       const name = 'inkwell_store_statement_duration_seconds_count{kind="read"} ';
       return Number.parseInt(text.split(name)[1] ?? '', 10);
     };

@@ -17,7 +17,7 @@ async function ask(server: TestServer, asked: string, accept = '*/*'): Promise<s
 
 /** How many requests to GraphQL were answered from the cache. */
 async function countCached(server: TestServer): Promise<number> {
-  const metrics = await (await fetch(`${server.adminUrl}/metrics`)).text();
+  const metrics = await server.metrics();
   const [, count] = /^inkwell_graphql_cached_responses_total\S* (\d+)$/m.exec(metrics) ?? [];
   return Number(count ?? 0);
 }

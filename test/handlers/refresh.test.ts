@@ -58,7 +58,7 @@ describe('POST /auth/refresh', () => {
     assert.match(ended.headers.get('www-authenticate') ?? '', /error="invalid_token"/);
     const { code, error } = (await ended.json()) as Record<string, string>;
     assert.deepEqual([code, error], ['invalid_token', 'The session has ended: log in again.']);
-    const metrics = await (await fetch(`${server.adminUrl}/metrics`)).text();
+    const metrics = await server.metrics();
     assert.match(metrics, /inkwell_refused_tokens_total\{reason="session"\} 1\n/);
     // The last token is valid until it expires; a login begins a new session.
     assert.equal(await profileStatus(server, token), 200);

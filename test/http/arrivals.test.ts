@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { syncBuiltinESMExports } from 'node:module';
 import { connect, Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import timers from 'node:timers/promises';
 import { createArrivals } from '../../dist/http/server/arrivals.js';
+import { syncMocks } from '../support/builtins.ts';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import { times } from '../support/lists.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
@@ -18,14 +18,9 @@ type Delay = typeof timers.setTimeout;
 function replaceDelay(t: TestContext, toDelay: (real: Delay) => (milliseconds: number) => unknown) {
   const real = timers.setTimeout;
   const replaced = toDelay(real);
-  const { mock } = t.mock.method(timers, 'setTimeout', ((milliseconds = 0, value, options) =>
+  t.mock.method(timers, 'setTimeout', ((milliseconds = 0, value, options) =>
     options?.ref === false ? replaced(milliseconds) : real(milliseconds, value, options)) as Delay);
-  // The named imports of the program follow.
-  syncBuiltinESMExports();
-  t.after(() => {
-    mock.restore();
-    syncBuiltinESMExports();
-  });
+  syncMocks(t);
 }
 
 /** Arrivals by a clock that their waits move on; and when each connection was read by it. */

@@ -248,10 +248,10 @@ test('a change of a post finds it once, and so does a refusal of its body', { sk
   const env = { STORE_URL: await database.emptyDatabase(), ADMIN_PORT: '0' };
   // /metrics asks the database once a second whether it is there: here once.
   const monotonicNow = (): number => 0;
-  const { adminUrl, fetch: ask, send } = await startServer(t, { env, monotonicNow });
+  const { metrics: readMetrics, fetch: ask, send } = await startServer(t, { env, monotonicNow });
   /** The statements so far: reads, and writes. */
   const countOf = async (): Promise<readonly number[]> => {
-    const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+    const metrics = await readMetrics();
     return ['read', 'write'].map((kind) => {
       const line = `inkwell_store_statement_duration_seconds_count{kind="${kind}"} `;
       return Number.parseInt(metrics.split(line)[1] ?? '0', 10);

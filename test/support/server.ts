@@ -76,6 +76,8 @@ export async function startServer(context: Ending, options: ServerOptions = {}) 
     /** Where `/metrics` is, if ADMIN_PORT is set. */
     adminUrl,
     config,
+    /** The text of `/metrics`. */
+    metrics: async () => (await fetch(`${adminUrl}/metrics`)).text(),
     /** The folder in which the run's folder of uploads is made. */
     folder,
     /** What the service logged. */
