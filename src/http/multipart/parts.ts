@@ -152,10 +152,11 @@ export class Parts {
 
   /** The end of the bytes that cannot begin a delimiter. A boundary contains no line end. */
   #safeEnd(data: Buffer): number {
-    const start = data.lastIndexOf('\r');
-    if (start === -1 || data.length - start >= this.#delimiter.length) return data.length;
-    const mayBegin = this.#delimiter.subarray(0, data.length - start).equals(data.subarray(start));
-    return mayBegin ? start : data.length;
+    // Only the tail is searched: content can have no line end at all.
+    const tail = data.subarray(Math.max(0, data.length - this.#delimiter.length + 1));
+    const start = tail.lastIndexOf('\r');
+    const mayBegin = start !== -1 && this.#delimiter.indexOf(tail.subarray(start)) === 0;
+    return mayBegin ? data.length - tail.length + start : data.length;
   }
 
   /** Adds what busboy makes of these bytes to the batch. */
