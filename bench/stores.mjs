@@ -99,6 +99,13 @@ async function measurePostgres() {
       const values = [createId(), text.title, text.content, createdAt];
       return pool.query({ name: 'insert', text: insert, values });
     };
+    const insertMany = `INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
+      SELECT *, NULL::uuid FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[])`;
+    const bareMany = () => {
+      const fill = (/** @type {() => string} */ toCell) => Array.from({ length: 64 }, toCell);
+      const cells = [text.title, text.content, 'DRAFT', createdAt].map((cell) => fill(() => cell));
+      return pool.query({ name: 'many', text: insertMany, values: [fill(createId), ...cells] });
+    };
     const create = () => store.posts.create({ ...text, authorId: null });
     await compare(
       'PostgreSQL, 1 writer',
@@ -107,7 +114,7 @@ async function measurePostgres() {
     );
     await compare(
       'PostgreSQL, 64 writers',
-      () => writers(64, bare),
+      async () => 64 * (await writers(1, bareMany)),
       () => writers(64, create),
     );
     await pool.end();
