@@ -176,6 +176,26 @@ describe('a client', { concurrency: 4 }, () => {
     }
   });
 
+  test('that reads late gives back the memory of long events, and stays open', async (t) => {
+    const env = { REQUEST_MEMORY_BYTES_MAX: '1073741824', IDLE_TIMEOUT_SECONDS: '300' };
+    const endpoint = await startEndpoint(t, { env });
+    const reader = await subscribe(endpoint);
+    const before = endpoint.pool.bytes;
+    const contents = Array.from({ length: 100 }, (_, at) => `${at} ${'x'.repeat(60_000)}`);
+    for (const content of contents) {
+      endpoint.comment(content);
+      await turn();
+    }
+    // More than the machine takes on the way.
+    assert.ok(endpoint.pool.bytes > before);
+    for (const [at, content] of contents.entries()) {
+      assert.equal(withoutId(await reader.next()), eventOf(content), `event ${at}`);
+    }
+    await until('the memory is given back', () => endpoint.pool.bytes === before);
+    endpoint.comment('after it');
+    assert.equal(withoutId(await reader.next()), eventOf('after it'));
+  });
+
   test('that does not read is ended, and a reader gets all in order', async (t) => {
     const env = { REQUEST_MEMORY_BYTES_MAX: '8388608', IDLE_TIMEOUT_SECONDS: '300' };
     const endpoint = await startEndpoint(t, { env });

@@ -3,7 +3,7 @@
  * groups and queue limits with WebSocket (R30).
  */
 
-import { PassThrough } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
@@ -91,12 +91,13 @@ export function toEvents(json: string): HttpResponse {
 
 class EventStream implements Subscriber {
   readonly memory: ConnectionMemory;
-  /** A stream without room on its readable side: a piece is queued until it can be sent. */
-  readonly body = new PassThrough({ readableHighWaterMark: 0 });
+  /** Its queue has the pieces behind the one that the client is taking. */
+  readonly body = new Readable({ highWaterMark: 0, read: () => this.#releaseTaken() });
   /** The current limit for the bytes queued for one stream. */
   readonly #getQueueBytesMax: () => number;
   /** The functions that release long events when the client has taken them (`SharedEvent`). */
-  readonly #releases = new Set<() => void>();
+  readonly #releases: (() => void)[] = [];
+  #isStopped = false;
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
 
@@ -113,17 +114,15 @@ class EventStream implements Subscriber {
     this.body.once('close', () => {
       clearInterval(keepAlive);
       this.leave?.();
-      for (const release of this.#releases) release();
-      this.#releases.clear();
+      this.#releaseTaken();
     });
     // Sent before the first event, so that the client sees that it is connected.
     this.#write(comment);
   }
 
   next(event: SharedEvent): boolean {
-    if (!this.body.writable) return true;
-    // The bytes in the queue, without the piece that the client is taking.
-    if (this.body.writableLength - this.body.readableLength > this.#getQueueBytesMax()) {
+    if (this.#hasEnded) return true;
+    if (this.body.readableLength > this.#getQueueBytesMax()) {
       this.body.destroy();
       return false;
     }
@@ -131,15 +130,14 @@ class EventStream implements Subscriber {
     // each stream would make and compare a text: an eighth of what an event takes a stream.
     const toHeader = (): Buffer => Buffer.from(`id: ${event.id}\n`);
     const pieces = event.toPieces(nextPrefix, nextSuffix, toHeader);
-    for (const piece of pieces) this.body.write(piece);
-    if (pieces.length > 1) this.#whenTaken(event.reserve(this.memory));
+    for (const piece of pieces) this.body.push(piece);
+    if (pieces.length > 1) this.#releases.push(event.reserve(this.memory));
     return true;
   }
 
   taken(): Promise<void> | undefined {
-    const { writable, writableLength } = this.body;
-    if (!writable || writableLength <= uncountedBytesMax) return undefined;
-    return new Promise((resolve) => this.#whenTaken(resolve));
+    if (this.#hasEnded || this.body.readableLength <= uncountedBytesMax) return undefined;
+    return new Promise((resolve) => this.#releases.push(resolve));
   }
 
   end(ending: Ending): void {
@@ -160,18 +158,20 @@ class EventStream implements Subscriber {
   /** Ends the stream when the client has taken what is queued. */
   stop(): void {
     this.leave?.();
-    this.body.end();
+    if (!this.#hasEnded) this.body.push(null);
+    this.#isStopped = true;
+  }
+
+  get #hasEnded(): boolean {
+    return this.#isStopped || this.body.destroyed;
   }
 
   #write(text: string): void {
-    if (this.body.writable) this.body.write(text);
+    if (!this.#hasEnded) this.body.push(text);
   }
 
-  /** The callback of an empty write is called after those before it, but not by `destroy()`. */
-  #whenTaken(release: () => void): void {
-    this.#releases.add(release);
-    this.body.write('', () => {
-      if (this.#releases.delete(release)) release();
-    });
+  /** Called when the client has taken what was queued, and when the stream ends. */
+  #releaseTaken(): void {
+    for (const release of this.#releases.splice(0)) release();
   }
 }
