@@ -51,3 +51,10 @@ test('what half a core carries follows from the figures', () => {
   );
   assert.deepEqual(table, expected);
 });
+
+test('the README gives the least and the greatest ratio', () => {
+  const { tables } = JSON.parse(read('bench/figures.json')) as Figures;
+  const ratios = tables.flatMap(({ rows }) => rows.map(([, , ratio]) => ratio));
+  const [, ...given] = /costs (.*) to (.*) of the same service/.exec(read('README.md')) ?? [];
+  assert.deepEqual(given, [Math.min(...ratios), Math.max(...ratios)].map(String));
+});
