@@ -93,10 +93,12 @@ class EventStream implements Subscriber {
   readonly memory: ConnectionMemory;
   /** Its queue has the pieces behind the one that the client is taking. */
   readonly body = new Readable({ highWaterMark: 0, read: () => this.#releaseTaken() });
+  /** The bytes that were ever queued. */
+  #queued = 0;
   /** The current limit for the bytes queued for one stream. */
   readonly #getQueueBytesMax: () => number;
-  /** The functions that release long events when the client has taken them (`SharedEvent`). */
-  readonly #releases: (() => void)[] = [];
+  /** What is called when the client has taken so many bytes, in this order. */
+  readonly #releases: (readonly [end: number, release: () => void])[] = [];
   #isStopped = false;
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
@@ -114,7 +116,7 @@ class EventStream implements Subscriber {
     this.body.once('close', () => {
       clearInterval(keepAlive);
       this.leave?.();
-      this.#releaseTaken();
+      this.#releaseTaken(this.#queued);
     });
     // Sent before the first event, so that the client sees that it is connected.
     this.#write(comment);
@@ -130,14 +132,16 @@ class EventStream implements Subscriber {
     // each stream would make and compare a text: an eighth of what an event takes a stream.
     const toHeader = (): Buffer => Buffer.from(`id: ${event.id}\n`);
     const pieces = event.toPieces(nextPrefix, nextSuffix, toHeader);
-    for (const piece of pieces) this.body.push(piece);
-    if (pieces.length > 1) this.#releases.push(event.reserve(this.memory));
+    for (const piece of pieces) this.#queue(piece);
+    if (pieces.length > 1) this.#releases.push([this.#queued, event.reserve(this.memory)]);
+    // The queue of a client that is always late is never empty.
+    this.#releaseTaken();
     return true;
   }
 
   taken(): Promise<void> | undefined {
     if (this.#hasEnded || this.body.readableLength <= uncountedBytesMax) return undefined;
-    return new Promise((resolve) => this.#releases.push(resolve));
+    return new Promise((resolve) => this.#releases.push([this.#queued, resolve]));
   }
 
   end(ending: Ending): void {
@@ -167,11 +171,16 @@ class EventStream implements Subscriber {
   }
 
   #write(text: string): void {
-    if (!this.#hasEnded) this.body.push(text);
+    if (!this.#hasEnded) this.#queue(Buffer.from(text));
   }
 
-  /** Called when the client has taken what was queued, and when the stream ends. */
-  #releaseTaken(): void {
-    for (const release of this.#releases.splice(0)) release();
+  #queue(piece: Buffer): void {
+    this.#queued += piece.length;
+    this.body.push(piece);
+  }
+
+  /** Called with each event, when the queue is empty, and when the stream ends. */
+  #releaseTaken(taken = this.#queued - this.body.readableLength): void {
+    while ((this.#releases[0]?.[0] ?? Infinity) <= taken) this.#releases.shift()?.[1]();
   }
 }
