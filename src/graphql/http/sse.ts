@@ -3,7 +3,7 @@
  * groups and queue limits with WebSocket (R30).
  */
 
-import { Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
@@ -91,15 +91,12 @@ export function toEvents(json: string): HttpResponse {
 
 class EventStream implements Subscriber {
   readonly memory: ConnectionMemory;
-  /** Its queue has the pieces behind the one that the client is taking. */
-  readonly body = new Readable({ highWaterMark: 0, read: () => this.#releaseTaken() });
-  /** The bytes that were ever queued. */
-  #queued = 0;
+  /** A stream without room on its readable side: a piece is queued until it can be sent. */
+  readonly body = new PassThrough({ readableHighWaterMark: 0 });
   /** The current limit for the bytes queued for one stream. */
   readonly #getQueueBytesMax: () => number;
-  /** What is called when the client has taken so many bytes, in this order. */
-  readonly #releases: (readonly [end: number, release: () => void])[] = [];
-  #isStopped = false;
+  /** The functions that release long events when the client has taken them (`SharedEvent`). */
+  readonly #releases = new Set<() => void>();
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
 
@@ -116,15 +113,17 @@ class EventStream implements Subscriber {
     this.body.once('close', () => {
       clearInterval(keepAlive);
       this.leave?.();
-      this.#releaseTaken(this.#queued);
+      for (const release of this.#releases) release();
+      this.#releases.clear();
     });
     // Sent before the first event, so that the client sees that it is connected.
     this.#write(comment);
   }
 
   next(event: SharedEvent): boolean {
-    if (this.#hasEnded) return true;
-    if (this.body.readableLength > this.#getQueueBytesMax()) {
+    if (!this.body.writable) return true;
+    // The bytes in the queue, without the piece that the client is taking.
+    if (this.body.writableLength - this.body.readableLength > this.#getQueueBytesMax()) {
       this.body.destroy();
       return false;
     }
@@ -132,16 +131,15 @@ class EventStream implements Subscriber {
     // each stream would make and compare a text: an eighth of what an event takes a stream.
     const toHeader = (): Buffer => Buffer.from(`id: ${event.id}\n`);
     const pieces = event.toPieces(nextPrefix, nextSuffix, toHeader);
-    for (const piece of pieces) this.#queue(piece);
-    if (pieces.length > 1) this.#releases.push([this.#queued, event.reserve(this.memory)]);
-    // The queue of a client that is always late is never empty.
-    this.#releaseTaken();
+    for (const piece of pieces) this.body.write(piece);
+    if (pieces.length > 1) this.#whenTaken(event.reserve(this.memory));
     return true;
   }
 
   taken(): Promise<void> | undefined {
-    if (this.#hasEnded || this.body.readableLength <= uncountedBytesMax) return undefined;
-    return new Promise((resolve) => this.#releases.push([this.#queued, resolve]));
+    const { writable, writableLength } = this.body;
+    if (!writable || writableLength <= uncountedBytesMax) return undefined;
+    return new Promise((resolve) => this.#whenTaken(resolve));
   }
 
   end(ending: Ending): void {
@@ -162,25 +160,18 @@ class EventStream implements Subscriber {
   /** Ends the stream when the client has taken what is queued. */
   stop(): void {
     this.leave?.();
-    if (!this.#hasEnded) this.body.push(null);
-    this.#isStopped = true;
-  }
-
-  get #hasEnded(): boolean {
-    return this.#isStopped || this.body.destroyed;
+    this.body.end();
   }
 
   #write(text: string): void {
-    if (!this.#hasEnded) this.#queue(Buffer.from(text));
+    if (this.body.writable) this.body.write(text);
   }
 
-  #queue(piece: Buffer): void {
-    this.#queued += piece.length;
-    this.body.push(piece);
-  }
-
-  /** Called with each event, when the queue is empty, and when the stream ends. */
-  #releaseTaken(taken = this.#queued - this.body.readableLength): void {
-    while ((this.#releases[0]?.[0] ?? Infinity) <= taken) this.#releases.shift()?.[1]();
+  /** The callback of an empty write is called after those before it, but not by `destroy()`. */
+  #whenTaken(release: () => void): void {
+    this.#releases.add(release);
+    this.body.write('', () => {
+      if (this.#releases.delete(release)) release();
+    });
   }
 }
