@@ -153,10 +153,12 @@ export class Parts {
   /** The end of the bytes that cannot begin a delimiter. A boundary contains no line end. */
   #safeEnd(data: Buffer): number {
     // Only the tail is searched: content can have no line end at all.
-    const tail = data.subarray(Math.max(0, data.length - this.#delimiter.length + 1));
+    const tail = data.subarray(1 - this.#delimiter.length);
     const start = tail.lastIndexOf('\r');
-    const mayBegin = start !== -1 && this.#delimiter.indexOf(tail.subarray(start)) === 0;
-    return mayBegin ? data.length - tail.length + start : data.length;
+    if (start === -1) return data.length;
+    const begun = tail.subarray(start);
+    const mayBegin = this.#delimiter.subarray(0, begun.length).equals(begun);
+    return mayBegin ? data.length - begun.length : data.length;
   }
 
   /** Adds what busboy makes of these bytes to the batch. */
