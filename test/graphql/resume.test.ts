@@ -139,7 +139,7 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
     const before = await countReads();
     const began = performance.now();
     const heard = times(60).map((): string[] => []);
-    // In one call, so that they arrive in one packet, however busy the machine is.
+    // In one call: the server, which is in this process, reads them together.
     for (const at of heard.keys()) client.send(subscribe(`${at}`, toQuery(after(ids[at % 10]))));
     for (const at of heard.keys()) {
       while ((heard[at]?.length ?? 0) < 159 - (at % 10)) {
