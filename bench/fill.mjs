@@ -1,7 +1,8 @@
 /**
  * Stores of any size. One post has a tenth of the posts' number as comments, and a tenth of the
- * posts has one author; all others have neither. On PostgreSQL two thirds of all posts have two
- * comments more, and each status is that of a third.
+ * posts has one author; all others have neither. In a database each status is that of a third, and
+ * what is published was published in another order than it was created; on PostgreSQL two thirds of
+ * all posts have two comments more.
  */
 
 import { connect } from '#support/session.js';
@@ -65,9 +66,13 @@ export async function fillSqlite(file, posts) {
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`;
   database.exec(`BEGIN;
     INSERT INTO authors VALUES ('${author}', 'An author', 'a@example.org', '${createdAt}');
-    ${numbers(posts)} INSERT INTO posts (id, title, content, status, created_at, author_id)
-      SELECT ${id('n')}, 'A', '${text}', 'DRAFT', '${createdAt}',
-        CASE WHEN n <= ${posts / 10} THEN '${author}' END FROM numbers;
+    ${numbers(posts)} INSERT INTO posts
+        (id, title, content, status, created_at, author_id, published_at)
+      SELECT ${id('n')}, 'A', '${text}',
+        CASE n % 3 WHEN 0 THEN 'DRAFT' WHEN 1 THEN 'PUBLISHED' ELSE 'PENDING_MODERATION' END,
+        '${createdAt}', CASE WHEN n <= ${posts / 10} THEN '${author}' END,
+        CASE WHEN n % 3 = 1 THEN strftime('%Y-%m-%dT%H:%M:%S',
+          1800000000 + n * 7919 % ${posts}, 'unixepoch') END FROM numbers;
     ${numbers(posts / 10)} INSERT INTO comments (id, post_id, content, created_at)
       SELECT ${id('n')}, '${toId(1)}', '${text}', '${createdAt}' FROM numbers;
     COMMIT; ANALYZE`);
@@ -81,16 +86,19 @@ export async function fillPostgres(url, posts) {
   await sql.run(`
     INSERT INTO inkwell.authors (id, name, email, created_at)
       VALUES ('${author}', 'An author', 'a@example.org', '${createdAt}');
-    INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
+    INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id, published_at)
       SELECT ${id}, 'A', '${text}', (ARRAY['DRAFT', 'PUBLISHED', 'PENDING_MODERATION'])[n % 3 + 1],
-        '${createdAt}', CASE WHEN n <= ${posts / 10} THEN '${author}'::uuid END
+        '${createdAt}', CASE WHEN n <= ${posts / 10} THEN '${author}'::uuid END,
+        CASE WHEN n % 3 = 1 THEN to_char(to_timestamp(1800000000 + n::bigint * 7919 % ${posts})
+          AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') END
       FROM generate_series(1, ${posts}) AS n;
-    SET session_replication_role = replica; -- that there are these posts is not checked again
-    INSERT INTO inkwell.comments (id, post_id, content, created_at)
-      SELECT gen_random_uuid(), ${id}, '${text}', '${createdAt}'
+    -- That there are these posts is not checked again, and no trigger numbers the comments.
+    SET session_replication_role = replica;
+    INSERT INTO inkwell.comments (seq, id, post_id, content, created_at)
+      SELECT nextval('inkwell.comments_seq_seq'), gen_random_uuid(), ${id}, '${text}', '${createdAt}'
       FROM generate_series(1, ${posts}) AS n, generate_series(1, 2) WHERE n % 3 > 0;
-    INSERT INTO inkwell.comments (id, post_id, content, created_at)
-      SELECT ${id}, '${toId(1)}', '${text}', '${createdAt}'
+    INSERT INTO inkwell.comments (seq, id, post_id, content, created_at)
+      SELECT nextval('inkwell.comments_seq_seq'), ${id}, '${toId(1)}', '${text}', '${createdAt}'
       FROM generate_series(1, ${posts / 10}) AS n`);
   await sql.run('VACUUM ANALYZE');
   await sql.end();

@@ -148,6 +148,8 @@ function operations([most, id, other]) {
   return [
     { name: 'GET /posts/{id}', request: get(`/posts/${id}`) },
     { name: 'GET /posts?limit=20', request: get('/posts?limit=20') },
+    { name: '&status=PUBLISHED', request: get('/posts?limit=20&status=PUBLISHED') },
+    { name: '&after', request: get(`/posts?limit=20&status=PUBLISHED&after=${most}`) },
     { name: '&status=DRAFT', request: get(`/posts?limit=20&status=DRAFT&after=${other}`) },
     { name: '/posts/{id}/comments?limit=20', request: get(`/posts/${most}/comments?limit=20`) },
     { name: 'postById', request: graphql({ query: byId }) },

@@ -1,8 +1,8 @@
 /**
  * `node bench/stores.mjs`: what a durable store costs, beside a bare loop on the same engine in the
- * same run; and what a POST costs under a key, beside one without (R40). Build the program and its
- * tests first (`npm test` does). SQLite needs Node 22.13, PostgreSQL its binaries; what is missing
- * is left out.
+ * same run; what a POST costs under a key, beside one without (R40); and what the response cache
+ * costs a GET beside commits that take long. Build the program and its tests first (`npm test`
+ * does). SQLite needs Node 22.13, PostgreSQL its binaries; what is missing is left out.
  *
  * Options: --seconds 2, --rounds 3, --posts 10000.
  */
@@ -20,10 +20,17 @@ import { openStore } from '../dist/store/open.js';
 import { sqliteName } from './fill.mjs';
 import { load, median, sessionsOf, start, stop } from './processes.mjs';
 import { begin } from './report.mjs';
-import { scenarios, toLoad } from './scenarios.mjs';
+import { scenarios, send, toLoad } from './scenarios.mjs';
 
 const { options, report } = begin({ seconds: 2, rounds: 3, posts: 10_000 });
 const { seconds } = options;
+const fastCommits = [
+  'fsync=on',
+  'shared_preload_libraries=pg_stat_statements',
+  'shared_buffers=256MB',
+];
+const slowCommits = ['fsync=on', 'commit_delay=10000', 'commit_siblings=0'];
+const program = join(import.meta.dirname, '../dist/server.js');
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 const text = { title: 'A title', content: 'Some words. '.repeat(20) };
@@ -43,6 +50,10 @@ if (skipPostgres === false) {
     await measureKeys('PostgreSQL', url, () => sessionsOf(server, url));
   });
 }
+const besideTitle = 'GET of one post on PostgreSQL beside commits of 10 ms';
+const besideHead = ['commits of', 'no cache, ms', 'with the cache, ms', 'times', 'spread'];
+const besideRow = report.table(besideTitle, besideHead);
+if (skipPostgres === false) await withPostgres(measureBesideCommits, slowCommits);
 report.end();
 
 async function measureSqlite() {
@@ -76,12 +87,8 @@ async function measureSqlite() {
 }
 
 /** @param {(server: Awaited<ReturnType<typeof startPostgres>>, url: string) => Promise<void>} work */
-async function withPostgres(work) {
-  const server = await startPostgres([
-    'fsync=on',
-    'shared_preload_libraries=pg_stat_statements',
-    'shared_buffers=256MB',
-  ]);
+async function withPostgres(work, settings = fastCommits) {
+  const server = await startPostgres(settings);
   try {
     await work(server, await server.createDatabase());
   } finally {
@@ -134,7 +141,6 @@ async function measurePostgres() {
  * @param {() => Promise<() => number>} sessions
  */
 async function measureKeys(name, url, sessions = async () => () => 0) {
-  const program = join(import.meta.dirname, '../dist/server.js');
   const node = await start(program, [], { STORE_URL: url, UPLOAD_DIR: folder });
   const post = scenarios({ token: '', ids: [] })['POST /posts'];
   // Both have a numbered line: a load that prepares one kind faster sends more of it at once, and
@@ -163,6 +169,51 @@ async function measureKeys(name, url, sessions = async () => () => 0) {
     keyedRow(`${name}, ${connections} at once`, ...all, median(ratios), spread);
   }
   await stop(node);
+}
+
+/**
+ * The same GET from a node with the response cache and from one without, in turns, while four
+ * writers commit: through the node itself, or in another database of the server.
+ *
+ * @param {Awaited<ReturnType<typeof startPostgres>>} server
+ * @param {string} url
+ */
+async function measureBesideCommits(server, url) {
+  const env = { STORE_URL: url, UPLOAD_DIR: mkdtempSync(join(folder, 'files-')) };
+  const nodes = [];
+  for (const more of [{ RESPONSE_CACHE_BYTES_MAX: '0' }, {}]) {
+    nodes.push(await start(program, [], { ...env, ...more }));
+  }
+  const create = (/** @type {{ url: string }} */ node) => send(`${node.url}/posts`, text);
+  const place = (await create(nodes[0])).headers.get('location') ?? '';
+  const file = join(folder, 'read.json');
+  writeFileSync(file, toLoad([{ method: 'GET', path: new URL(place, nodes[0].url).pathname }]));
+  const other = await server.createDatabase();
+  await server.query(other, 'CREATE TABLE other (n int)');
+  const sessions = Array.from({ length: 4 }, () => connect(other));
+  const insert = async () => {
+    const session = sessions.pop();
+    await session?.run('INSERT INTO other VALUES (1)');
+    if (session) sessions.push(session);
+  };
+  const kinds = { 'its own writers': create, 'another database': insert };
+  for (const [name, write] of Object.entries(kinds)) {
+    const measure = async (node) => {
+      const loaded = load(node, file, { seconds, connections: 1 });
+      const [{ p50 }] = await Promise.all([loaded, writers(4, () => write(node))]);
+      return p50;
+    };
+    for (const node of nodes) await measure(node);
+    const rounds = [];
+    while (rounds.length < options.rounds) {
+      rounds.push([await measure(nodes[0]), await measure(nodes[1])]);
+    }
+    const ratios = rounds.map(([without = 0, cached = 0]) => cached / without);
+    const all = [0, 1].map((at) => median(rounds.map((round) => round[at])));
+    const spread = `${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}`;
+    besideRow(name, ...all, median(ratios), spread);
+  }
+  await Promise.all([...nodes.map(stop), ...sessions.map((session) => session.end())]);
 }
 
 /**
@@ -225,13 +276,9 @@ async function compare(name, bare, ours) {
 
 /** Runs of a synchronous act in a second. */
 async function loop(act) {
-  const end = performance.now() + seconds * 1000;
   const begun = performance.now();
   let count = 0;
-  while (performance.now() < end) {
-    act();
-    count += 1;
-  }
+  for (; performance.now() < begun + seconds * 1000; count += 1) act();
   return (count * 1000) / (performance.now() - begun);
 }
 

@@ -70,7 +70,7 @@ async function durable(name, directory, url) {
   tell(name, 'opened', performance.now() - started);
   await next.sweep();
   tell(name, 'and swept', performance.now() - started);
-  tell(name, `list of ${files}`, await timed(async () => await next.open()));
+  tell(name, `list of ${files}`, await timed(async () => await next.list()));
   const last = await timed(() => store(next, 'last', Buffer.from('x')));
   tell(name, `upload beside ${files}`, last);
   await next.close();

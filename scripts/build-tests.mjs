@@ -21,8 +21,10 @@ const groups = [
   /^(?:http|domain|records|auth)\//,
   /^handlers\/[a-f]/,
   /^handlers\//,
+  /^graphql\/[a-q]/,
   /^graphql\//,
   /^store\/[a-o]/,
+  /^store\/postgres-/,
   /^store\//,
   /^(?:commands\/|[^/]+$)/,
 ];

@@ -14,7 +14,8 @@ export const bundleOptions = {
   target: 'node20.19',
   format: 'esm',
   define: { bundledVersion: JSON.stringify(version) },
-  legalComments: 'eof',
+  // `notices.mjs` has them, and those of packages that have none in their code.
+  legalComments: 'none',
   // `ws` asks for two accelerators and goes on without them.
   external: ['bufferutil', 'utf-8-validate'],
   banner: {

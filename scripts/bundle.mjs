@@ -7,9 +7,11 @@
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { bundleOptions, dist } from './bundle-options.mjs';
+import { createNotices, toComment } from './notices.mjs';
 
 await build({
   ...bundleOptions,
   outfile: process.argv[2] ?? join(dist, 'inkwell.mjs'),
+  footer: { js: toComment(createNotices()) },
   external: ['pg', ...bundleOptions.external],
 });

@@ -17,7 +17,7 @@ const altair = dirname(createRequire(import.meta.url).resolve('altair-static/pac
 const source = join(altair, 'build', 'dist');
 
 /** The sandbox runs scripts of the visitor in a frame, which our policy does not allow. */
-const unwanted = /^iframe-sandbox\/|\.md$/;
+const unwanted = /^iframe-sandbox\/|^favicon|\.md$/;
 
 async function copyGraphqlUi() {
   await rm(target, { recursive: true, force: true });
@@ -44,6 +44,7 @@ async function makePage() {
     [/<title>.*<\/title>/, '<title>Inkwell: GraphQL</title>'],
     [/<base href=".*" \/>/, '<base href="./" />'],
     ['<app-root>', '<app-root role="main">'],
+    [/<link rel="icon".*>/, '<link rel="icon" type="image/svg+xml" href="icon.svg" />'],
     ['</head>', '  <link href="inkwell.css" rel="stylesheet" />\n  </head>'],
     ['</body>', '  <script type="module" src="login.js"></script>\n  </body>'],
     ['</body>', '  <script type="module" src="accessible.js"></script>\n  </body>'],

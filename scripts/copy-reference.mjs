@@ -20,7 +20,6 @@ const names = [
   'swagger-ui-bundle.js',
   'swagger-ui-bundle.js.LICENSE.txt',
   'swagger-ui.css',
-  'favicon-32x32.png',
   'LICENSE',
   'NOTICE',
 ];
@@ -38,6 +37,6 @@ for (const name of await readdir(own)) {
   await storeFile(target, name, await readFile(join(own, name)));
 }
 await storeShared(target);
-const script = 'address.js';
+const script = 'home.js';
 await storeFile(target, script, await readFile(join(here, 'home', script)));
 console.log(`dist/reference: ${names.length} files of swagger-ui-dist and our own`);

@@ -11,6 +11,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleOptions, dist } from './bundle-options.mjs';
+import { createNotices, toComment } from './notices.mjs';
 
 const [node = process.execPath, output = join(dist, 'inkwell')] = process.argv.slice(2);
 const pageFiles = join(dirname(fileURLToPath(import.meta.url)), 'executable', 'page-files.mjs');
@@ -45,7 +46,9 @@ const folder = await mkdtemp(join(tmpdir(), 'inkwell-executable-'));
 try {
   const main = join(folder, 'inkwell.mjs');
   const external = ['pg-native', 'node:sea', ...bundleOptions.external];
-  await build({ ...bundleOptions, outfile: main, external, plugins: [pagesInside] });
+  const notices = toComment(createNotices({ withPg: true, withPages: true, node }));
+  const footer = { js: notices };
+  await build({ ...bundleOptions, outfile: main, external, footer, plugins: [pagesInside] });
   const settings = {
     main,
     mainFormat: 'module',

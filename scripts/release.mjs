@@ -1,7 +1,7 @@
 /**
  * Makes the files of a release: `npm run release -- FOLDER`. An archive of the program as one file
  * with its pages, the executable where Node 26 or newer runs this (or EXECUTABLE_NODE names one), a
- * list of packages (SBOM) for each, and SHA-256 checksums of all. The same commit and packages make
+ * list of packages (SBOM) and the notices of each, and SHA-256 checksums of all. The same commit and packages make
  * the same bytes, but for the executable.
  */
 
@@ -11,6 +11,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
+import { createNotices } from './notices.mjs';
 import { createSbom } from './sbom.mjs';
 import { toArchive } from './tar.mjs';
 
@@ -62,6 +63,7 @@ async function findFiles() {
   for (const text of ['LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md']) {
     await add(text, join(root, text));
   }
+  files[`${name}/THIRD-PARTY-NOTICES`] = Buffer.from(createNotices({ withPages: true }));
   return files;
 }
 
@@ -79,6 +81,8 @@ async function makeExecutable() {
   const file = join(folder, `${name}-${machine}`);
   execFileSync(process.execPath, [join(root, 'scripts/executable.mjs'), node, file]);
   await put(`${name}-${machine}.cdx.json`, toJson(createSbom({ withPg: true })));
+  const notices = createNotices({ withPg: true, withPages: true, node });
+  await put(`${name}-${machine}.THIRD-PARTY-NOTICES`, notices);
 }
 
 /** As `sha256sum --check SHA256SUMS` reads it. */

@@ -8,8 +8,8 @@ import { constants, gzip } from 'node:zlib';
 /** Already compressed; everything else is text. */
 const packed = /\.(?:png|woff2?|ico)$/;
 
-/** What the scripts of several pages import. */
-const shared = ['session.js', 'after-changes.js'];
+/** What several pages have. */
+const shared = ['session.js', 'after-changes.js', 'icon.svg'];
 
 /** Texts are stored compressed only (name.gz). */
 export async function storeFile(folder, name, content) {

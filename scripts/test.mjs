@@ -1,5 +1,5 @@
 /**
- * Runs tests that are built: `npm test` all of them but those at length, in seven processes;
+ * Runs tests that are built: `npm test` all of them but those at length, in nine processes;
  * `npm test -- PATTERN …` the files whose path below test/ contains one of the texts, at length too
  * where only such a file does, each in a process of its own. What begins with `--` goes to
  * `node --test`, such as `--test-name-pattern=cursor`.
@@ -28,7 +28,7 @@ const child = spawn(
     '--enable-source-maps',
     '--max-semi-space-size=32',
     '--test',
-    '--test-concurrency=7',
+    '--test-concurrency=9',
     `--test-timeout=${(isLong ? 900 : shortSeconds) * 1000}`,
     ...flags,
     ...files,

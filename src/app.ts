@@ -4,8 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { loadAccounts } from './auth/accounts.ts';
 import { createAccess } from './auth/access.ts';
 import { createTokens } from './auth/jwt.ts';
-import { createLogin, createLoginLimiter } from './auth/login.ts';
-import { createPasswordChecker } from './auth/password.ts';
+import { createCommentLimiter } from './auth/comment-limiter.ts';
+import { createChangePassword, createLogin, createLoginLimiter } from './auth/login.ts';
+import { createPasswordChecker, createPasswordLine, hashPassword } from './auth/password.ts';
+import { toPlace } from './auth/standing.ts';
 import type { Config } from './config.ts';
 import { createComments } from './domain/comments.ts';
 import { createIdSource } from './domain/ids.ts';
@@ -13,7 +15,7 @@ import { createLocalClock } from './domain/local-date-time.ts';
 import { readTrustedDocuments } from './graphql/documents/trusted-documents.ts';
 import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createHealthHandlers } from './handlers/health.ts';
-import { createPages } from './handlers/pages.ts';
+import { createPages, loadPages } from './handlers/pages.ts';
 import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
 import { createCors } from './http/origins.ts';
 import { createListener, type ExchangeDeps, type Listener } from './http/server/exchange.ts';
@@ -35,13 +37,13 @@ import type { LogSecurity, ProcessReadings, ServiceMetrics } from './watch/servi
 /** Dependencies that tests, or another host program, can replace. */
 export interface AppDeps {
   readonly log: Log;
-  /** Log of requests when LOG_REQUESTS is `all`: it has no limit on lines per second. */
-  readonly requestLog?: Log;
   /** Values that only this process can read, for the metrics. */
   readonly process?: ProcessReadings;
   readonly now: () => Date;
   /** Milliseconds of a monotonic clock: it does not jump when the system time is set. */
   readonly monotonicNow: () => number;
+  /** A setting as it is now, if it may change. */
+  readonly readSecret?: (name: string) => string;
 }
 
 export type App = Awaited<ReturnType<typeof createApp>>;
@@ -59,11 +61,10 @@ const readPageBytes = 2 * 1024 * 1024;
 const loginsWaitingMax = 16;
 
 export async function createApp(config: Config, deps: AppDeps) {
-  const { now, monotonicNow } = deps;
-  const createUuid = createIdSource(now);
+  const createUuid = createIdSource(deps.now);
   const accounts = await loadAccounts(config);
-  const pool = new MemoryPool(config.requestMemoryBytesMax * (1 - commentShare));
-  const adminPool = new MemoryPool(adminPoolBytes);
+  const queueBytesMax = config.requestMemoryBytesMax * commentShare;
+  const pool = new MemoryPool(config.requestMemoryBytesMax - queueBytesMax);
   const scheduler = createScheduler();
   const { run } = scheduler;
   const readings = {
@@ -75,31 +76,32 @@ export async function createApp(config: Config, deps: AppDeps) {
   const { observer, security, metrics, log } = createMonitor(config, { ...deps, ...readings });
   const store = await openStore(config.storeUrl, {
     createId: createUuid,
-    now: createLocalClock(now),
+    now: createLocalClock(deps.now),
     initial: initialData(accounts, config.demoData),
     log,
     run,
     timed: metrics?.statement,
     bytesMax: config.memoryStoreBytesMax,
     listenUrl: config.storeListenUrl,
+    readUrl: deps.readSecret,
     connectionsMax: config.storeConnectionsMax,
     timeoutSeconds: config.storeTimeoutSeconds,
   });
   const uploads = await openFiles(config, store, { createName: createUuid, log });
   const shared = { log, config, observer, pool, scheduler, run, metrics, store, createUuid };
+  const logins = createLogins(config, store, { ...deps, accounts, security, metrics });
   const parts = {
     ...shared,
     uploads,
-    ...createComments(store, config.requestMemoryBytesMax * commentShare),
-    ...createLogins(config, store, { ...deps, accounts, security, metrics }),
+    ...createComments(store, { ...logins, queueBytesMax }),
+    ...logins,
     ...createResponses(config, store, shared),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   };
   const pages = createPages(new URL('.', import.meta.url));
-  /** False in a build without pages, such as dist/inkwell.mjs alone. */
-  const hasUi = pages.graphqlUi !== undefined;
+  const hasUi = pages.graphqlUi !== undefined; // not if dist/inkwell.mjs stands alone
   const graphql = createGraphqlHandlers({ ...parts, hasUi });
-  const health = createHealthHandlers(store, monotonicNow);
+  const health = createHealthHandlers(store, deps.monotonicNow);
   const routes = createRoutes({ ...parts, graphql, health, pages });
   const listener = listenTo(routes, { ...parts, cors: createCors(config.allowedOrigins) });
   return {
@@ -107,9 +109,12 @@ export async function createApp(config: Config, deps: AppDeps) {
     pool,
     /** Serves ADMIN_PORT. */
     adminListener: listenTo(createAdminRoutes(health, metrics?.handler), { log, run }),
-    adminPool,
+    adminPool: new MemoryPool(adminPoolBytes),
     hasUi,
+    hasAccounts: await hasAccounts(accounts, store),
     upgrade: graphql.upgrade,
+    /** Loads what the start did not need, so that the program's folder can be replaced. */
+    load: () => Promise.all([graphql.load(), loadPages(pages)]),
     /** From now on `/readyz` responds with 503. Requests are still served. */
     announceStop(): void {
       health.announceStop();
@@ -124,6 +129,14 @@ export async function createApp(config: Config, deps: AppDeps) {
       await store.close();
     },
   };
+}
+
+/** Whether anybody can log in. */
+async function hasAccounts(
+  configured: readonly Account[],
+  { storedAccounts }: Pick<Store, 'storedAccounts'>,
+): Promise<boolean> {
+  return configured.length > 0 || ((await storedAccounts?.list()) ?? []).length > 0;
 }
 
 /** The folder of uploaded files. */
@@ -154,7 +167,7 @@ function createResponses(
   const responses = createResponseCache({ store, run, bytesMax });
   const toListResponse = createToListResponse(deps, keepsObjects ? 0 : readPageBytes);
   const toText = createRecordTexts(responseCacheBytesMax - bytesMax);
-  const records = createRecordResponses({ responses, toListResponse, toText });
+  const records = createRecordResponses({ responses, toListResponse, toText, run: deps.run });
   return { responses, toListResponse, records };
 }
 
@@ -174,18 +187,32 @@ interface LoginsDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
 }
 
 /** Who may do what (Spec §5). */
-function createLogins(config: Config, { accounts }: Store, deps: LoginsDeps) {
-  const { requireAuth, tokenTtlSeconds: ttlSeconds, sessionSecondsMax } = config;
+function createLogins(config: Config, { accounts, storedAccounts }: Store, deps: LoginsDeps) {
+  const { requireAuth, comments, tokenTtlSeconds: ttlSeconds, sessionSecondsMax } = config;
   const secrets = getSecrets(config, deps.log);
   const tokens = createTokens({ secrets, ttlSeconds, sessionSecondsMax, now: deps.now });
-  const login = createLogin({
-    accounts,
-    security: deps.security,
-    tokens,
-    limiter: createLoginLimiter(config.loginFailuresMax, deps.monotonicNow),
-    checkPassword: createPasswordChecker(loginsWaitingMax, deps.accounts[0]?.passwordHash),
-  });
-  return { login, ...createAccess({ tokens, accounts, requireAuth, metrics: deps.metrics }) };
+  const { metrics, monotonicNow, security } = deps;
+  const line = createPasswordLine(loginsWaitingMax);
+  const checks = {
+    security,
+    limiter: createLoginLimiter(config.loginFailuresMax, monotonicNow),
+    checkPassword: createPasswordChecker(line, deps.accounts[0]?.passwordHash),
+  };
+  return {
+    login: createLogin({ ...checks, accounts, tokens }),
+    changePassword: createChangePassword({
+      ...checks,
+      stored: storedAccounts,
+      configured: new Set(deps.accounts.map(({ username }) => username)),
+      toHash: (password, standing) =>
+        line.run(() => hashPassword(password), toPlace(line, standing)),
+    }),
+    ...createAccess({ tokens, accounts, requireAuth, comments, metrics }),
+    admitComment:
+      comments === 'accounts'
+        ? undefined
+        : createCommentLimiter(config.commentsPerMinuteMax, { now: monotonicNow, security }),
+  };
 }
 
 /** R20: without JWT_SECRET, the tokens are signed with a random key that ends with this process. */

@@ -89,8 +89,10 @@ export const settings = {
     check: setting.matching(/^postgres(?:ql)?:\/\/.+$/, 'must be postgres://user@host/database'),
   }),
   storeConnectionsMax: setting.integer('STORE_CONNECTIONS_MAX', 10, {
-    min: 1,
-    meaning: 'Maximum number of connections to PostgreSQL, besides the one for LISTEN.',
+    min: 2,
+    meaning:
+      'Maximum number of connections to PostgreSQL, half of them for writes, besides the one for ' +
+      'LISTEN.',
   }),
   storeTimeoutSeconds: setting.seconds('STORE_TIMEOUT_SECONDS', 5, {
     meaning: 'Maximum duration of a statement on PostgreSQL; beyond it 503.',
@@ -124,6 +126,16 @@ export const settings = {
     words: ['none', 'writes', 'owners', 'members'],
     meaning:
       '`writes`: changes need a token; `owners`: of the author; `members`: reading needs one too.',
+  }),
+  comments: setting.choice('COMMENTS', 'accounts', {
+    words: ['accounts', 'open', 'moderated'],
+    meaning:
+      'Who comments: as `REQUIRE_AUTH` says; `open`: everybody; `moderated`: so, when approved.',
+  }),
+  commentsPerMinuteMax: setting.integer('COMMENTS_PER_MINUTE_MAX', 30, {
+    min: 1,
+    unit: 'per minute',
+    meaning: 'Maximum number of comments without a token from one address; beyond it 429.',
   }),
   loginFailuresMax: setting.integer('LOGIN_FAILURES_MAX', 10, {
     min: 1,
@@ -212,9 +224,17 @@ export function readConfig(given: NodeJS.ProcessEnv, memoryBytes = Infinity): Co
   });
   // Each value was returned by `parse`.
   const read = Object.fromEntries(values) as Values<typeof settings>;
-  faults.push(...secretFaults(read));
+  // What settings say together is asked of those that are right by themselves.
+  if (faults.length === 0) faults.push(...secretFaults(read), ...commentsFaults(read));
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   return Object.freeze({ ...constants, ...read });
+}
+
+/** A setting as it is now: the file that `NAME_FILE` names may have a new password. */
+export function readSecret(given: NodeJS.ProcessEnv, name: string): string {
+  const environment = { ...given };
+  readSecretFile(environment, name);
+  return environment[name] ?? '';
 }
 
 /** Sets NAME to the content of the file that `NAME_FILE` names. Returns the faults. */
@@ -228,6 +248,14 @@ function readSecretFile(environment: NodeJS.ProcessEnv, name: string): string[] 
   } catch (error) {
     return [`${name}_FILE: ${toReason(error)}.`];
   }
+}
+
+/** R48: what would change nothing, or contradict, is a mistake. */
+function commentsFaults({ comments, requireAuth }: Values<typeof settings>): readonly string[] {
+  if (comments === 'accounts' || requireAuth === 'writes' || requireAuth === 'owners') return [];
+  const reason = { none: 'everybody comments', members: 'nobody reads without a token' };
+  const rule = `COMMENTS must be accounts where REQUIRE_AUTH is ${requireAuth}`;
+  return [`${rule}: ${reason[requireAuth]}; writes and owners go with it.`];
 }
 
 /** A previous key alone, or equal to the current one, is a mistake: valid tokens would end. */

@@ -33,6 +33,7 @@ export const httpStatusOf = {
   unsupported_expectation: 417,
   invalid_body: 422,
   idempotency_key_reused: 422,
+  upgrade_required: 426,
   too_many_requests: 429,
   headers_too_large: 431,
   internal_error: 500,
@@ -44,7 +45,7 @@ export const httpStatusOf = {
   storage_full: 507,
 } as const;
 
-/** The codes of GraphQL errors: of R24, of R46 and of persisted queries, as in docs/graphql.md. */
+/** The codes of GraphQL errors: of R24, R46, R48 and persisted queries, as in docs/graphql.md. */
 export const graphqlCodes = [
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
@@ -53,6 +54,7 @@ export const graphqlCodes = [
   'UNAUTHENTICATED',
   'FORBIDDEN',
   'PAYLOAD_TOO_LARGE',
+  'TOO_MANY_REQUESTS',
   'UNAVAILABLE',
   'STORAGE_FULL',
   'INTERNAL_SERVER_ERROR',

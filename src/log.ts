@@ -14,10 +14,18 @@ export interface Log {
   (level: LogLevel, event: string, facts?: LogFacts): void;
 }
 
+/** Events of requests and sockets, which LOG_REQUESTS selects. */
+export const requestEvents = ['request', 'websocket closed'] as const;
+/** Events that say who did what (R53): a line each, whatever LOG_REQUESTS says. */
+export const deeds = ['change', 'login', 'login failed', 'refresh', 'refused'] as const;
+
 export interface LogOptions {
   /** Lines written in one second; further lines are counted, and the count is logged. */
   readonly linesPerSecondMax: number;
   readonly now: () => Date;
+  /** Events whose lines have no limit: `write` is given them through `hold`, in larger pieces. */
+  readonly unlimited?: ReadonlySet<string>;
+  readonly hold?: (line: string) => boolean;
   /** `pretty` is for terminals. */
   readonly format?: 'json' | 'pretty';
 }
@@ -27,15 +35,14 @@ export interface LogOptions {
  * are counted and reported like those beyond the limit.
  */
 export function createLog(write: (line: string) => boolean, options: LogOptions): Log {
-  const { linesPerSecondMax, now, format = 'json' } = options;
+  const { linesPerSecondMax, now, unlimited, hold = write, format = 'json' } = options;
   const toText = format === 'json' ? toJson : toPretty;
   let second = 0;
   let lines = 0;
   // Cached for the lines of one millisecond: formatting it takes half the time of a line.
   let stamp = { milliseconds: Number.NaN, text: '' };
   let dropped = 0;
-  const put = (level: LogLevel, event: string, facts: LogFacts): boolean =>
-    write(`${toText(stamp.text, { level, event, facts })}\n`);
+  const put = (record: LogRecord, to = write): boolean => to(`${toText(stamp.text, record)}\n`);
 
   return (level, event, facts = {}) => {
     const time = now();
@@ -43,12 +50,15 @@ export function createLog(write: (line: string) => boolean, options: LogOptions)
     if (milliseconds !== stamp.milliseconds) stamp = { milliseconds, text: time.toISOString() };
     const thisSecond = Math.floor(milliseconds / 1000);
     if (thisSecond !== second) {
-      if (dropped > 0 && put('warn', 'log lines dropped', { dropped })) dropped = 0;
+      const lost = { level: 'warn', event: 'log lines dropped', facts: { dropped } } as const;
+      if (dropped > 0 && put(lost)) dropped = 0;
       second = thisSecond;
       lines = 0;
     }
-    lines += 1;
-    if (lines > linesPerSecondMax || !put(level, event, facts)) dropped += 1;
+    const isUnlimited = unlimited?.has(event) === true;
+    if (!isUnlimited) lines += 1;
+    const isWanted = isUnlimited || lines <= linesPerSecondMax;
+    if (!isWanted || !put({ level, event, facts }, isUnlimited ? hold : write)) dropped += 1;
   };
 }
 

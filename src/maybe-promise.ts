@@ -17,3 +17,8 @@ export function andThen<T, U>(
 ): MaybePromise<U> {
   return isPromise(value) ? value.then(step) : step(value);
 }
+
+/** Returns all values, as a promise only if one of them is one. */
+export function allOf<T>(values: readonly MaybePromise<T>[]): MaybePromise<readonly T[]> {
+  return values.some(isPromise) ? Promise.all(values) : (values as readonly T[]); // none is one
+}

@@ -87,7 +87,7 @@ export class ConnectionMemory implements Purse {
 
   /** Opens an empty reservation, which the caller must release. */
   open(): Reservation {
-    return this.#pool.open(this);
+    return new Reservation(this.#pool, this);
   }
 
   /** Like `open`, for what has no end in sight. */

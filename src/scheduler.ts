@@ -22,6 +22,7 @@
  */
 
 import type { MaybePromise } from './maybe-promise.ts';
+import { Queue } from './queue.ts';
 
 /** How long work is granted in one turn. */
 export const turnMilliseconds = 5;
@@ -32,7 +33,7 @@ export type RunInTurn = <T>(work: () => MaybePromise<T>) => MaybePromise<T>;
 export type Scheduler = ReturnType<typeof createScheduler>;
 
 export function createScheduler() {
-  const waiting: (() => void)[] = [];
+  const waiting = new Queue<() => void>();
   /** When the present turn has no more time; undefined before its first work. */
   let end: number | undefined;
   let turns = 0;

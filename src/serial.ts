@@ -49,8 +49,9 @@ export function createSerial({
   const wait = ({ delay = 0, owner }: Place): Promise<void> =>
     new Promise((start, reject) => {
       const dueAt = now() + delay;
-      const place = line.findIndex((other) => other.dueAt > dueAt);
-      line.splice(place === -1 ? line.length : place, 0, { dueAt, owner, start, reject });
+      // From the end: only urgent work, which waits a little, has its place elsewhere.
+      const place = line.findLastIndex((other) => other.dueAt <= dueAt) + 1;
+      line.splice(place, 0, { dueAt, owner, start, reject });
       if (line.length > waitingMax) line.pop()?.reject(toRejection());
     });
 

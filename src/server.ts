@@ -6,26 +6,46 @@
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import { getHeapStatistics } from 'node:v8';
-import { findSettingWarnings } from './commands/check.ts';
-import { createApp, type App, type AppDeps } from './app.ts';
-import { type Config, readConfig } from './config.ts';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { findMissingAccounts, findSettingWarnings } from './commands/check.ts';
+import { createApp, type App } from './app.ts';
+import { type Config, readConfig, readSecret } from './config.ts';
 import { AppError, codeOf, toReason, toStack } from './errors.ts';
-import { endWithProblem } from './http/server/raw-response.ts';
 import { HttpServer } from './http/server/server.ts';
-import { createLog, createLogOutput, type Log, type LogOutput } from './log.ts';
+import {
+  createLog,
+  createLogOutput,
+  deeds,
+  type Log,
+  type LogOutput,
+  requestEvents,
+} from './log.ts';
 import { adminConnectionsMax, newSpaceBytes, sumOfBounds } from './memory-plan.ts';
 import { MiB } from './settings.ts';
 
 /** Limit for the log: enough to follow what happens, without filling the disk in a flood. */
 const linesPerSecondMax = 200;
 
+/** A connection in use sends its next request within this time. */
+const settleMilliseconds = 1_000;
+
+/** Loading holds the event loop for 0.2 s. Who has waited for the start asks before it begins. */
+const beforeLoadMilliseconds = 250;
+
 const newSpace = newSpaceBytes(process.versions.v8);
+
+/** As process 1 a signal without a listener is ignored: until the server listens, one ends it. */
+const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+const endAtOnce = (signal: NodeJS.Signals): never => process.exit(128 + constants.signals[signal]);
+for (const signal of stopSignals) process.on(signal, endAtOnce);
 
 const args = process.argv.slice(2);
 if (args.length === 0) await start(process.env).catch(refuseStart);
 else {
+  // An import runs in 150 MiB: V8 would let the space of new objects grow by 100 MiB more.
+  setFlagsFromString('--semi-space-growth-factor=1');
   // Most starts have no arguments, and need not load the commands.
   const { runCommand } = await import('./commands/commands.ts');
   process.exitCode = await runCommand(args, {
@@ -61,10 +81,9 @@ async function start(environment: NodeJS.ProcessEnv): Promise<void> {
   // Set for graphql-js, which is loaded later and checks each value again unless this is
   // `production`: lists take half as long again. The service's own settings are already read.
   process.env['NODE_ENV'] ||= 'production';
-  const logs = createLogs(config, output);
-  const { log } = logs;
+  const log = createServiceLog(config, output);
   const app = await createApp(config, {
-    ...logs,
+    log,
     process: {
       version: getVersion(),
       startedAt: performance.timeOrigin,
@@ -75,6 +94,7 @@ async function start(environment: NodeJS.ProcessEnv): Promise<void> {
     },
     now,
     monotonicNow: () => performance.now(),
+    readSecret: (name) => readSecret(environment, name),
   });
   const { listener, upgrade, pool } = app;
   const server = new HttpServer({ listener, upgrade, pool, config });
@@ -96,7 +116,16 @@ async function start(environment: NodeJS.ProcessEnv): Promise<void> {
     await app.close();
     throw error;
   }
-  for (const warning of findSettingWarnings(config, environment)) log('warn', warning);
+  const missing = app.hasAccounts ? [] : findMissingAccounts(config);
+  for (const warning of [...findSettingWarnings(config, environment), ...missing]) {
+    log('warn', warning);
+  }
+  // Not before, because a fast start counts; not with the first request, because that would wait.
+  await pause(beforeLoadMilliseconds, undefined, { ref: false });
+  const whenLoaded = (): void => log('info', 'loaded');
+  await app.load().then(whenLoaded, (error: unknown) => {
+    log('warn', 'loading failed, and is tried again when needed', { reason: toStack(error) });
+  });
 }
 
 function sumOf({ user, system }: NodeJS.CpuUsage): number {
@@ -112,14 +141,12 @@ function countOpenFiles(): number {
   }
 }
 
-function createLogs(config: Config, output: LogOutput): Pick<AppDeps, 'log' | 'requestLog'> {
-  const { logFormat } = config;
+/** Who did what is never lost in a flood (R53), nor are requests if all are asked for. */
+function createServiceLog({ logFormat, logRequests }: Config, output: LogOutput): Log {
   const isPretty = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'pretty';
-  const options = { now, format: isPretty ? 'pretty' : 'json' } as const;
-  const log = createLog(output.write, { ...options, linesPerSecondMax });
-  if (config.logRequests !== 'all') return { log };
-  // With a limit, most requests would not be logged.
-  return { log, requestLog: createLog(output.hold, { ...options, linesPerSecondMax: Infinity }) };
+  const unlimited = new Set<string>(logRequests === 'all' ? [...deeds, ...requestEvents] : deeds);
+  const format = isPretty ? 'pretty' : 'json';
+  return createLog(output.write, { linesPerSecondMax, unlimited, hold: output.hold, now, format });
 }
 
 /** Starts the server of ADMIN_PORT, which runs until the process ends. Returns its port. */
@@ -128,8 +155,8 @@ async function openAdmin(app: App, config: Config): Promise<number | undefined> 
   if (adminPort === undefined) return undefined;
   const server = new HttpServer({
     listener: app.adminListener,
-    upgrade: (_incoming, socket) =>
-      endWithProblem(socket, new AppError('not_found', 'No sockets here.')),
+    upgrade: (_incoming, _socket, { refuse }) =>
+      refuse(new AppError('not_found', 'No sockets here.')),
     pool: app.adminPool,
     config: { ...config, connectionsMax: adminConnectionsMax },
   });
@@ -178,9 +205,6 @@ function toHost(address: string): string {
   return address.includes(':') ? `[${address}]` : address;
 }
 
-/** A connection in use sends its next request within this time. */
-const settleMilliseconds = 1_000;
-
 /** The first signal starts the drain, after DRAIN_DELAY_SECONDS; a second one exits at once. */
 function stopOnSignals(
   server: HttpServer,
@@ -200,7 +224,8 @@ function stopOnSignals(
     log('info', 'stopped');
     process.exit(0);
   };
-  for (const name of ['SIGTERM', 'SIGINT']) {
+  for (const name of stopSignals) {
+    process.off(name, endAtOnce);
     process.on(name, (signal: NodeJS.Signals) => {
       stop(signal).catch((error: unknown) => fail('stop failed', error));
     });

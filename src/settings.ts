@@ -129,11 +129,19 @@ export function baseUrl(given: string): string | Error {
     : new Error('must be a base URL without a path, such as https://example.org');
 }
 
-/** An origin as browsers write it, or `*` for every origin. */
+/**
+ * An origin as browsers write it, of whatever scheme; `null`; `file://` of a page in a WebView; or
+ * `*` for every origin, or in the place of the first label of a host.
+ */
 export function origin(given: string): string | Error {
-  return given === '*' || (URL.canParse(given) && new URL(given).origin === given)
-    ? given
-    : new Error('must be an origin such as https://example.org, or *');
+  if (given === '*' || given === 'null' || given === 'file://') return given;
+  const named = given.replace(/^([a-z][a-z0-9+.-]*:\/\/)\*(?=\.)/, '$1a');
+  if (!named.includes('*') && URL.canParse(named)) {
+    const { protocol, host } = new URL(named);
+    if (host !== '' && named === `${protocol}//${host}`) return given;
+  }
+  const other = 'https://*.example.org, null, or *; no other * has a meaning';
+  return new Error(`must be an origin as browsers write it, such as https://example.org, ${other}`);
 }
 
 /** An address, or a network in CIDR notation. */

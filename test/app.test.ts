@@ -4,23 +4,12 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { createApp } from '../dist/app.js';
-import { readConfig } from '../dist/config.js';
 import { syncMocks } from './support/builtins.ts';
 import { times } from './support/lists.ts';
 import { connectRaw, get } from './support/raw-client.ts';
 import { startServer } from './support/server.ts';
 import { onPostgres } from './support/stores.ts';
 import { until } from './support/until.ts';
-import { createDirectory } from './support/uploads.ts';
-
-test('queued comments take an eighth of the memory of requests', async (t) => {
-  const env = { REQUEST_MEMORY_BYTES_MAX: '8388608', UPLOAD_DIR: await createDirectory(t) };
-  const clocks = { now: () => new Date(), monotonicNow: () => performance.now() };
-  const app = await createApp(readConfig(env), { log: () => undefined, ...clocks });
-  assert.equal(app.pool.bytesMax, 7_340_032);
-  await app.close();
-});
 
 test(
   'a list that is streamed from a database counts two mebibytes',

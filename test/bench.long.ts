@@ -69,7 +69,7 @@ const benches: Readonly<Record<string, Bench>> = {
   },
   'stores.mjs': {
     args: ['--seconds=0.2', '--rounds=1', '--posts=20'],
-    rows: [2 * withSqlite + 3 * withPostgres, 2 * (withSqlite + withPostgres)],
+    rows: [2 * withSqlite + 3 * withPostgres, 2 * (withSqlite + withPostgres), 2 * withPostgres],
     skip: withSqlite + withPostgres === 0 && 'there is neither SQLite nor PostgreSQL',
   },
   'uploads.mjs': {

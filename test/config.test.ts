@@ -65,10 +65,11 @@ const bounds: Readonly<Record<string, readonly [number, number?]>> = {
   PORT: [0, 65_535],
   ADMIN_PORT: [0, 65_535],
   MEMORY_STORE_BYTES_MAX: [mebibyte],
-  STORE_CONNECTIONS_MAX: [1],
+  STORE_CONNECTIONS_MAX: [2],
   STORE_TIMEOUT_SECONDS: timer,
   TOKEN_TTL_SECONDS: [1, 31_536_000],
   SESSION_SECONDS_MAX: [1, 31_536_000],
+  COMMENTS_PER_MINUTE_MAX: [1],
   LOGIN_FAILURES_MAX: [1],
   CONNECTIONS_MAX: [1],
   BODY_BYTES_MAX: [1_024],
@@ -122,8 +123,38 @@ test('flags, words, origins and base URLs are read or refused', async (t) => {
   for (const url of [...urls, 'https://user@a', 'https://a\\b', 'https://a b']) {
     assert.notEqual(faultsOf({ PUBLIC_URL: url }), '', url);
   }
-  for (const origin of ['**', 'null', 'https://a/', 'https://A.example', 'https://a:443']) {
-    assert.notEqual(faultsOf({ ALLOWED_ORIGINS: origin }), '', origin);
+  for (const origin of [
+    'capacitor://localhost',
+    'chrome-extension://abcdefghijklmnop',
+    'https://*.example.org:8443',
+    // A page in a WebView of Android or in Electron.
+    'file://',
+    'null',
+    '*',
+  ]) {
+    assert.deepEqual(readConfig({ ALLOWED_ORIGINS: origin }).allowedOrigins, [origin]);
+  }
+  const stars = [
+    '**',
+    'https://*',
+    'https://a*.org',
+    'https://a.*.org',
+    'https://*.*.org',
+    '*.org',
+  ];
+  for (const origin of [
+    ...stars,
+    'file:///',
+    'https://',
+    'https://a/',
+    'https://A.example',
+    'https://a:443',
+  ]) {
+    assert.match(
+      faultsOf({ ALLOWED_ORIGINS: origin }),
+      /ALLOWED_ORIGINS must be an origin/,
+      origin,
+    );
   }
 });
 
@@ -157,6 +188,23 @@ test('a second secret is as long as the first, needs it, and is another one', as
       assert.equal(faultsOf({ JWT_SECRET: first, JWT_SECRET_PREVIOUS: second }), fault);
     });
   }
+});
+
+test('comments without a token are for the modes in which others need one (R48)', () => {
+  for (const COMMENTS of ['accounts', 'open', 'moderated']) {
+    for (const [REQUIRE_AUTH, reason] of [
+      ['writes', ''],
+      ['owners', ''],
+      ['none', 'everybody comments; writes and owners go with it'],
+      ['members', 'nobody reads without a token; writes and owners go with it'],
+    ] as const) {
+      const isRefused = reason !== '' && COMMENTS !== 'accounts';
+      const fault = `COMMENTS must be accounts where REQUIRE_AUTH is ${REQUIRE_AUTH}: ${reason}.`;
+      assert.equal(faultsOf({ COMMENTS, REQUIRE_AUTH }), isRefused ? fault : '', COMMENTS);
+    }
+  }
+  const fault = 'REQUIRE_AUTH must be one of: none, writes, owners, members.';
+  assert.equal(faultsOf({ COMMENTS: 'moderated', REQUIRE_AUTH: 'owner' }), fault);
 });
 
 test('no text makes reading fail in another way', () => {

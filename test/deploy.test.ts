@@ -123,9 +123,27 @@ describe('the examples', () => {
 
   it('redirect to their own name, and answer no other', () => {
     // Anybody chooses the Host of a request.
-    assert.match(nginx, /^ {2}return 308 https:\/\/\$server_name\$request_uri;$/m);
+    assert.match(nginx, /^ {4}return 308 https:\/\/\$server_name\$request_uri;$/m);
     assert.doesNotMatch(nginx, /return .*\$(?:http_)?host/);
-    assert.match(nginx, /listen 80 default_server;\n.*default_server;[^}]*return 444;/);
+    // Beside Debian's default site a second default_server would keep nginx from starting.
+    assert.doesNotMatch(nginx, /listen .*default_server/);
+    assert.match(nginx, /server \{\n {2}listen 80;[^}]*ssl_reject_handshake on;\n {2}return 444;/);
+  });
+
+  it("pass on no client's own Forwarded, and leave a node that hangs", () => {
+    assert.match(nginx, /proxy_set_header Forwarded '';/);
+    const caddy = read('deploy/Caddyfile');
+    assert.match(caddy, /header_up -Forwarded\n/);
+    for (const text of [nginx, caddy, kubernetes]) {
+      const [, seconds] = /(?:read_timeout|header_timeout|read-timeout:) '?(\d+)/.exec(text) ?? [];
+      // Sockets and event streams send something every 15 seconds.
+      assert.ok(Number(seconds) > 15 && Number(seconds) <= 30, `${seconds}`);
+    }
+  });
+
+  it('protect the posts and drafts of each author', () => {
+    for (const text of [compose, kubernetes, unit, instance])
+      assert.match(text, /REQUIRE_AUTH(?:=|: |, value: )owners/);
   });
 
   it('probe the admin port, which is not that of Prometheus', () => {

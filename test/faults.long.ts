@@ -27,10 +27,14 @@ const place = (...args: readonly string[]): Promise<Ended> =>
     );
   });
 
-test('faults that are noticed are counted, with the test that noticed each', async () => {
-  const { code, output } = await place('scheduler.ts');
+test('faults that are noticed are counted, with the test that noticed each', async (t) => {
+  const folder = await createDirectory(t);
+  const rest = 'promise: SECURITY.md\nfile: scheduler.ts\ntest: scheduler.test.ts';
+  const noticed = `# noticed\n${rest}\n-turnMilliseconds = 5;\n+turnMilliseconds = 5_000;`;
+  await writeFile(join(folder, 'own.diff'), `${noticed}\n`);
+  const { code, output } = await place(`--faults=${folder}`);
   assert.match(output, /scheduler\.ts \| assertion scheduler\.test\.ts: /);
-  assert.match(output, /^\| all \| 3 \| 3 \| 0 \| 0 \|$/m);
+  assert.match(output, /^\| all \| 1 \| 1 \| 0 \| 0 \|$/m);
   assert.equal(code, 0, output);
 });
 

@@ -1,47 +1,15 @@
-/** Limits that no other test crosses by their setting; and that every limit is crossed somewhere. */
+/** Limits that no other test crosses by their setting. */
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { settings } from '../dist/config.js';
 import { jsonPatch, mergePatch, saidBy, start } from './support/articles.ts';
 import { post } from './support/graphql-http.ts';
-import { testAtLength } from './support/long.ts';
 import { runProgram } from './support/program.ts';
 import { startServer } from './support/server.ts';
-import { projectFolder } from './support/source.ts';
 import { until } from './support/until.ts';
-import { connectReady } from './support/ws-clients.ts';
 import { keepOthersServed } from './support/prober.ts';
 
 keepOthersServed();
-
-test('every limit and time is set by a test of its own', () => {
-  const folder = join(projectFolder, 'test');
-  const tests = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(?:test|long)\.ts$/.test(name) && name !== 'config.test.ts')
-    .map((name) => readFileSync(join(folder, name), 'utf8'))
-    .join('\n');
-  const limits = Object.values(settings)
-    .map(({ name }) => name)
-    .filter((name) => /_(?:MAX|SECONDS)$/.test(name));
-  const found = limits.filter((name) => !new RegExp(`\\b${name}\\b['\\]]*[:=]`).test(tests));
-  assert.deepEqual(found, []);
-});
-
-test('beyond two logins that are checked and 16 that wait, one more at once is 503', async (t) => {
-  const server = await startServer(t);
-  const login = (): Promise<Response> =>
-    server.send('POST', '/auth/login', { username: 'user', password: 'password' });
-  const responses = await Promise.all(Array.from({ length: 60 }, login));
-  const statuses = responses.map(({ status }) => status);
-  assert.deepEqual(new Set(statuses), new Set([200, 503]));
-  for (const { status, headers } of responses) {
-    assert.equal(headers.has('retry-after'), status === 503, `${status}`);
-  }
-  assert.equal((await login()).status, 200);
-});
 
 test('more than 200 lines of the log in a second are counted, not written', async (t) => {
   const program = await runProgram(t);
@@ -51,7 +19,7 @@ test('more than 200 lines of the log in a second are counted, not written', asyn
   const send = async (files: number): Promise<void> => {
     const form = new FormData();
     for (let number = 0; number < files; number += 1)
-      form.append(`${number}`, new Blob(['x']), 'a');
+      form.append(`${number}`, new Blob(['x']), `${number}`);
     assert.equal((await fetch(list, { method: 'POST', body: form })).status, 200);
   };
   // The line about what was dropped comes with the first of a later second.
@@ -63,7 +31,9 @@ test('more than 200 lines of the log in a second are counted, not written', asyn
   });
   const seconds = new Map<string, number>();
   for (const line of program.output().trimEnd().split('\n')) {
-    const { time } = JSON.parse(line) as { readonly time: string };
+    const { time, event } = JSON.parse(line) as { readonly time: string; readonly event: string };
+    // Who did what has no limit (R53).
+    if (event === 'change') continue;
     const second = time.slice(0, 19);
     seconds.set(second, (seconds.get(second) ?? 0) + 1);
   }
@@ -145,36 +115,4 @@ test('a result tells of 20 short errors, and that there are more', async (t) => 
       assert.ok(count > 0 && count <= 21, `${count}`);
     });
   }
-});
-
-testAtLength('1,000 different subscriptions run, one more is refused', async (t) => {
-  const server = await startServer(t);
-  const subscription = (name: string): string => `subscription { commentAdded { ${name}: id } }`;
-  const clients = [];
-  for (let socket = 0; socket < 11; socket += 1) {
-    const client = await connectReady(server.port);
-    clients.push(client);
-    for (let at = 0; at < 91; at += 1) {
-      const query = subscription(`a${socket * 91 + at}`);
-      client.send({ id: `${at}`, type: 'subscribe', payload: { query } });
-    }
-    // What comes before the response was refused: the thousand and first.
-    const { type, id } = await client.ask({
-      id: 'q',
-      type: 'subscribe',
-      payload: { query: '{ __typename }' },
-    });
-    assert.deepEqual([type, id], socket < 10 ? ['next', 'q'] : ['error', '90'], `round ${socket}`);
-    assert.equal((await client.next()).id, 'q', `round ${socket}`);
-  }
-  const [last] = clients.slice(-1);
-  assert.equal((await last?.next())?.type, 'complete');
-  const same = { query: subscription('a0') };
-  last?.send({ id: 'same', type: 'subscribe', payload: same });
-  const [first] = (await (await server.fetch('/posts')).json()) as { readonly id: string }[];
-  await server.send('POST', `/posts/${first?.id ?? ''}/comments`, { content: 'x' });
-  const told = [];
-  for (let count = 0; count < 91; count += 1) told.push((await last?.next())?.id);
-  assert.ok(told.includes('same') && !told.includes('90'));
-  for (const client of clients) await client.close();
 });

@@ -34,17 +34,6 @@ test('65,536 characters of lines are held, one more writes them', () => {
   assert.equal(output.readableLength, 65_537);
 });
 
-test('lines are held for 50 ms', (t) => {
-  const timers = t.mock.method(globalThis, 'setTimeout');
-  const { hold, flush } = createLogOutput(new PassThrough());
-  for (const line of ['a', 'b']) hold(line);
-  assert.deepEqual(
-    timers.mock.calls.map(({ arguments: [, milliseconds] }) => milliseconds),
-    [50],
-  );
-  flush();
-});
-
 test('of what nobody reads no more is queued beyond a mebibyte', () => {
   const output = new Writable({ write: () => undefined });
   const { write } = createLogOutput(output);

@@ -68,7 +68,7 @@ describe('a release', () => {
     ]);
     const others = names.filter((name) => !isPlain(name));
     if (others.length === 0) assert.match(output, /^No executable: Node \d+\.\d+/m);
-    else assert.equal(others.length, 2);
+    else assert.equal(others.length, 3);
   });
 
   it('is of the size of the program with its pages', async () => {
@@ -115,6 +115,20 @@ describe('a release', () => {
       [],
     );
     assert.equal(names.length, 23);
+  });
+
+  it('has the notices of all that is inside', async () => {
+    await run('tar', ['-xzf', `one/${archive}.tar.gz`], { cwd: folder });
+    const notices = await readFile(join(folder, archive, 'THIRD-PARTY-NOTICES'), 'utf8');
+    const bundle = await readFile(join(folder, archive, 'inkwell.mjs'), 'utf8');
+    for (const name of packages) {
+      const title = new RegExp(`^={80}\\n${name} [0-9.]+\\n\\n[^=]*(?:copyright|licen[cs]e)`, 'im');
+      assert.match(notices, title);
+      assert.match(bundle, title);
+    }
+    for (const name of ['altair-static', 'swagger-ui-dist']) {
+      assert.match(notices, new RegExp(`^={80}\\n${name} [0-9.]+$`, 'm'));
+    }
   });
 
   it('unpacks to a program that serves its pages', async (context) => {

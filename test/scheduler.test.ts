@@ -29,25 +29,6 @@ test('work runs at once until a turn has used five milliseconds, the rest in lat
   assert.deepEqual(turns, [1, 1, 1, 2, 2, 3, 3]);
 });
 
-test('forty that come in one iteration do not all work in it', async (t) => {
-  const { turns, run } = open(t);
-  await Promise.all(Array.from({ length: 40 }, () => run(5)));
-  assert.deepEqual(
-    turns,
-    Array.from({ length: 40 }, (_, at) => at + 1),
-  );
-});
-
-test('between two turns the event loop goes on', async (t) => {
-  const { turns, run } = open(t);
-  const works = Promise.all([run(5), run(5), run(5)]);
-  for (const count of [1, 2, 3]) {
-    assert.equal(turns.length, count, `${count}`);
-    await nextIteration();
-  }
-  await works;
-});
-
 test('nobody works before those who wait', async (t) => {
   const { turns, run } = open(t);
   await run(5);

@@ -63,7 +63,7 @@ describe('a start', { concurrency: true }, () => {
 });
 
 describe('a stop', { concurrency: true }, () => {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     test(`on ${signal} lets requests finish, ends the rest, and exits with 0`, async (t) => {
       // A request that waits for the rest is slow, and would have a line.
       const server = await run(t, { env: { LOG_REQUESTS: 'none' } });
@@ -91,7 +91,10 @@ describe('a stop', { concurrency: true }, () => {
       const { code, milliseconds } = await ended;
       assert.equal(code, 0);
       assertWithin(5_000, milliseconds);
-      assert.match(server.output(), /"event":"stopping","signal":"SIG[A-Z]+"\}\n.*"stopped"\}\n$/);
+      assert.match(
+        server.output(),
+        /"event":"stopping","signal":"SIG[A-Z]+"\}\n(?:.*\n)*.*"change".*\n.*"stopped"\}\n$/,
+      );
       assert.deepEqual(await readdir(server.folder), []);
     });
   }
@@ -122,9 +125,10 @@ describe('LOG_REQUESTS and LOG_FORMAT', { concurrency: true }, () => {
     const { port } = await server.listening();
     const client = await connectRaw(t, port);
     const count = 400;
-    client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
-    for (let at = 0; at < count; at += 1)
+    for (let at = 0; at < count; at += 1) {
+      if (at % 20 === 0) client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));
       assert.equal((await client.response()).status, 200, `round ${at}`);
+    }
     server.child.kill('SIGTERM');
     assert.equal((await server.ended()).code, 0);
     const lines = server
@@ -213,7 +217,7 @@ describe('whatever happens', { concurrency: true }, () => {
     };
     server.child.stdout?.pause();
     const requests = 6_000;
-    for (let sent = 0; sent < requests; sent += 100) await flood(100);
+    for (let sent = 0; sent < requests; sent += 30) await flood(30);
     server.child.stdout?.resume();
     // What was dropped is told of with the first line of a later second.
     await until('a line about dropped lines', async () => {

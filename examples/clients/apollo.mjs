@@ -5,7 +5,7 @@ import { SetContextLink } from '@apollo/client/link/context';
 import { RetryLink } from '@apollo/client/link/retry';
 import { OperationTypeNode } from 'graphql';
 import { map } from 'rxjs';
-import { getToken, server } from './login.mjs';
+import { fetchInTime, getToken, server } from './login.mjs';
 import { adding, follow, loading, onLine } from './resume.mjs';
 
 // Before the link that repeats: all attempts of a mutation have its key.
@@ -33,7 +33,7 @@ const unavailable = new ApolloLink((operation, forward) =>
     }),
   ),
 );
-const http = new HttpLink({ uri: `${server}/graphql` });
+const http = new HttpLink({ uri: `${server}/graphql`, fetch: fetchInTime });
 const client = new ApolloClient({
   cache: new InMemoryCache(),
   link: ApolloLink.from([key, retry, token, unavailable, http]),

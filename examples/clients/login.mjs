@@ -1,5 +1,7 @@
 // Logs in for the other programs. Each takes the URL of the server as its argument.
 export const server = process.argv[2] ?? 'http://localhost:8080';
+/** A request without an answer is given up: the connection may be silent. */
+const requestMilliseconds = 10_000;
 let session;
 let renewing;
 
@@ -12,7 +14,8 @@ export async function getToken() {
 
 async function renew() {
   const headers = { Authorization: `Bearer ${session?.token}` };
-  const refreshed = session && (await fetch(`${server}/auth/refresh`, { method: 'POST', headers }));
+  const refreshed =
+    session && (await fetchInTime(`${server}/auth/refresh`, { method: 'POST', headers }));
   const response = refreshed?.ok ? refreshed : await logIn();
   const { access_token: token, error } = await response.json();
   if (!response.ok) throw new Error(error);
@@ -26,11 +29,24 @@ async function renew() {
 export async function fetchAsUser(url, options = {}) {
   const headers = new Headers(options.headers);
   headers.set('Authorization', `Bearer ${await getToken()}`);
-  return fetch(url, { ...options, headers });
+  return fetchInTime(url, { ...options, headers });
+}
+
+/** `fetch` that fails with a TypeError, as for a lost connection, if the answer takes too long. */
+export async function fetchInTime(url, options) {
+  const signal = AbortSignal.timeout(requestMilliseconds);
+  try {
+    const response = await fetch(url, { ...options, signal });
+    // Read here, because a response can also be lost in the middle.
+    const body = response.status === 204 ? null : await response.arrayBuffer();
+    return new Response(body, response);
+  } catch (error) {
+    throw new TypeError('no answer', { cause: error });
+  }
 }
 
 function logIn() {
-  return fetch(`${server}/auth/login`, {
+  return fetchInTime(`${server}/auth/login`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ username: 'user', password: 'password' }),

@@ -19,7 +19,20 @@ export async function follow({ last, load, show }) {
   const url = `${server.replace('http', 'ws')}/graphql`;
   for (;;) {
     // Repeated here, because graphql-ws would repeat the first `after`.
-    const socket = createClient({ url, retryAttempts: 0 });
+    let silent;
+    const socket = createClient({
+      url,
+      retryAttempts: 0,
+      // A connection can go silent without an end: a ping that has no answer ends it.
+      keepAlive: 10_000,
+      on: {
+        ping: (received) => {
+          if (!received) silent = setTimeout(() => socket.terminate(), 5_000);
+        },
+        pong: (received) => received && clearTimeout(silent),
+        closed: () => clearTimeout(silent),
+      },
+    });
     try {
       const events = socket.iterate({ query: watching, variables: { after: last?.id } });
       for await (const { data, errors } of events) {

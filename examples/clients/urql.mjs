@@ -14,7 +14,6 @@ async function fetchUntilAnswered(url, options) {
   for (let milliseconds = 100; ; milliseconds = Math.min(2 * milliseconds, 10_000)) {
     try {
       const response = await fetchAsUser(url, { ...options, headers });
-      // Read here, because a response can also be lost in the middle.
       const text = await response.text();
       if (response.status < 500 && !text.includes('"UNAVAILABLE"')) {
         return new Response(text, response);

@@ -24,12 +24,14 @@ const examples = [
 query Posts {
   allPosts {
     id
-    title
+    rawTitle
     content
+    publishedAt
     author {
       name
     }
     comments {
+      name
       content
     }
   }
@@ -42,6 +44,7 @@ query Posts {
 subscription Comments {
   commentAdded {
     id
+    name
     content
     createdAt
     postId
@@ -59,6 +62,7 @@ mutation AddComment($input: CommentInput!) {
     initialVariables: `{
   "input": {
     "postId": "019b8d5e-9c00-7000-8000-000000000103",
+    "name": "Ada",
     "content": "Well said."
   }
 }`,

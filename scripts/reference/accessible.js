@@ -10,7 +10,6 @@ const fields = ':is(select, textarea, input):not([aria-label], [type=submit])';
 /** A field is named by the row or the label that it stands in. */
 function nameOf(field) {
   const row = field.closest('tr[data-param-name], tr[data-code]')?.dataset ?? {};
-  if (field.id === 'servers') return 'Server';
   if (row.paramName !== undefined) return row.paramName;
   if (field.matches('.examples-select-element')) return `Example of ${row.code ?? 'the body'}`;
   if (row.code !== undefined) return `Media type of ${row.code}`;
@@ -21,9 +20,7 @@ function nameOf(field) {
 
 function mend(root) {
   for (const field of root.querySelectorAll(fields)) {
-    if (!field.labels?.length || field.id === 'servers') {
-      field.setAttribute('aria-label', nameOf(field));
-    }
+    if (!field.labels?.length) field.setAttribute('aria-label', nameOf(field));
   }
   root.querySelector('.close-modal')?.setAttribute('aria-label', 'Close');
   // Their labels are not their texts: who says what is written could not press them (WCAG 2.2 §2.5.3).

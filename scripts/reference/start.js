@@ -12,6 +12,7 @@ const viewer = SwaggerUIBundle({
   deepLinking: true,
   // Operations show their own schemas.
   defaultModelsExpandDepth: -1,
+  plugins: [{ wrapComponents: { OperationSummary: withoutNeedlessLock } }],
   // The viewer would ask another host whether the document is valid.
   validatorUrl: null,
   responseInterceptor(response) {
@@ -21,6 +22,15 @@ const viewer = SwaggerUIBundle({
     return response;
   },
 });
+
+/** A lock is for an operation that is never done without a token. */
+function withoutNeedlessLock(Summary, { React }) {
+  return ({ operationProps, ...others }) => {
+    const isOptional = operationProps.get('security')?.some((way) => way.size === 0) === true;
+    const shown = isOptional ? operationProps.delete('security') : operationProps;
+    return React.createElement(Summary, { operationProps: shown, ...others });
+  };
+}
 
 let stop = () => undefined;
 function use(token) {

@@ -3,10 +3,10 @@
  * once, at the start. Accounts kept in a durable store (commands/accounts.ts) have the same limits.
  */
 
-import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { type Config, ConfigError } from '../config.ts';
+import { deriveId } from '../domain/ids.ts';
 import { codeOf } from '../errors.ts';
 import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
@@ -14,6 +14,9 @@ import { parsePasswordHash } from './password.ts';
 
 /** USERS_FILE is read into memory. This size is enough for some thousands of accounts. */
 export const usersFileBytesMax = 1024 * 1024;
+
+/** The roles that mean something (R36). USERS_FILE may have others, which mean nothing. */
+export const knownRoles: readonly string[] = ['USER', 'ADMIN'];
 
 /** Characters of a username. */
 export const usernameLengthMax = 256;
@@ -106,6 +109,10 @@ export type Person = Omit<Account, 'passwordHash'>;
 export function decodePerson(values: Readonly<Record<string, unknown>>): Person | string {
   const { username, email, roles } = values;
   if (!isLine(username, usernameLengthMax)) return 'username must be text of 1 to 256 characters';
+  // R21: two names must not look alike.
+  if (username !== username.trim().normalize('NFC') || /\p{Cf}/u.test(username)) {
+    return 'username must be composed (NFC), without white space around it or format characters';
+  }
   if (!isLine(email, 320)) return 'email must be text of 1 to 320 characters';
   if (!isRoles(roles)) return 'roles must be an array of texts, 1,000 bytes in all';
   return { id: toAccountId(username), username, email, roles };
@@ -124,16 +131,11 @@ function isRoles(value: unknown): value is readonly string[] {
 
 /**
  * Derives an account's id from its username, so that the id is the same on every start and every
- * machine, and posts keep their author. Choice: a version 7 id (R4) with one fixed time, and a hash
- * of the name in place of its 74 random bits.
+ * machine, and posts keep their author. Choice: one fixed time.
  */
-function toAccountId(username: string): string {
-  const digest = hash('sha256', `account ${username}`);
-  // RFC 9562 §4.1, §4.2: the variant's two bits, and the version.
-  const variant = ((Number.parseInt(digest.charAt(16), 16) & 0x3) | 0x8).toString(16);
-  const end = `${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
-  return `${idMoment}-7${digest.slice(13, 16)}-${end}`;
+export function toAccountId(username: string): string {
+  return deriveId(idMoment, `account ${username}`);
 }
 
 /** 2024-05-01T00:00:00Z in milliseconds, as in the ids of the demo accounts. */
-const idMoment = '018f3173-7000';
+const idMoment = 0x018f_3173_7000;

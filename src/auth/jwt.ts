@@ -24,7 +24,7 @@ import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 
 /** The claims of a token (Spec §5 rule 2). Times are whole seconds since 1970. */
-interface Claims {
+export interface Claims {
   readonly sub: string;
   readonly email: string;
   readonly roles: readonly string[];

@@ -1,17 +1,19 @@
 /**
- * Logins (Spec §5 rule 1, R21): name and password in, access token out, and the limits of failed
- * ones. Too many failures of one account from one address lock that account for that address only.
- * Many failures of one account, or from one address, lock nothing: further logins of it are then
- * admitted one at a time, so that no client can lock out others. Each process counts for itself.
+ * Logins (Spec §5 rule 1, R21): name and password in, access token out; changes of a password; and
+ * the limits of failed ones. Too many failures of one account from one address lock that account
+ * for that address only. Many failures of one account, or from one address, lock nothing: further
+ * logins of it are then admitted one at a time, so that no client can lock out others. Each process
+ * counts for itself.
  */
 
 import { hash } from 'node:crypto';
-import { isIPv6 } from 'node:net';
-import { BoundedMap } from '../bounded-map.ts';
 import { AppError, overloaded } from '../errors.ts';
 import { createSerial, type Serial } from '../serial.ts';
-import type { Store } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Account } from '../store/model.ts';
+import type { Store, StoredAccounts } from '../store/store.ts';
 import type { LogSecurity } from '../watch/service-metrics.ts';
+import { createCounts, toNetwork } from './client-counts.ts';
 import type { Tokens } from './jwt.ts';
 import type { CheckPassword } from './password.ts';
 import { type Standing, toPlace } from './standing.ts';
@@ -23,38 +25,93 @@ interface LoginAttempt {
   readonly address: string;
 }
 
-export type Login = ReturnType<typeof createLogin>;
+interface Credentials extends LoginAttempt {
+  readonly password: string;
+  readonly requestId: string;
+}
 
-interface LoginDeps {
-  readonly accounts: Pick<Store['accounts'], 'findForLogin'>;
+export type Login = ReturnType<typeof createLogin>;
+export type ChangePassword = ReturnType<typeof createChangePassword>;
+
+interface CheckDeps {
   readonly limiter: ReturnType<typeof createLoginLimiter>;
   readonly checkPassword: CheckPassword;
-  readonly tokens: Tokens;
   readonly security: LogSecurity;
 }
 
+interface LoginDeps extends CheckDeps {
+  readonly accounts: Pick<Store['accounts'], 'findForLogin'>;
+  readonly tokens: Tokens;
+}
+
 export function createLogin(deps: LoginDeps) {
-  const { accounts, limiter, checkPassword, tokens, security } = deps;
+  const { accounts, tokens } = deps;
+  const check = createCheck(deps, 'POST /auth/login');
   /**
    * Resolves with a token if the password is right. An unknown user and a wrong password are
    * refused alike, with `invalid_credentials` after the same work. Rejects with `too_many_requests`
    * after too many failures, and with `overloaded` if too many logins are checked or wait.
    */
-  return async (credentials: LoginAttempt & { readonly password: string }): Promise<string> => {
+  return async (credentials: Credentials): Promise<string> =>
+    tokens.sign(await check(credentials, () => accounts.findForLogin(credentials.username)));
+}
+
+/** Returns a function that checks a password, within the limits of failed logins. */
+function createCheck({ limiter, checkPassword, security }: CheckDeps, action: string) {
+  return async (
+    credentials: Credentials,
+    find: () => MaybePromise<Account | undefined>,
+  ): Promise<Account> => {
     const { failures, standing } = await limiter.enter(credentials);
-    const account = await accounts.findForLogin(credentials.username);
+    const account = await find();
     // Logins that are checked at the same time can all fail, so that the count can exceed its limit
     // by that number.
     const isRight = await checkPassword(credentials.password, account?.passwordHash, standing);
     if (account === undefined || !isRight) {
       limiter.fail(credentials);
       // An unknown name is not logged: it may be a password typed into the wrong field.
-      security('login failed', { client: credentials.address, account: account?.username });
+      const { address: client, requestId } = credentials;
+      security('login failed', { account: account?.username, client, action, requestId });
       throw new AppError('invalid_credentials', 'The username or the password is wrong.');
     }
     if (failures > 0) limiter.succeed(credentials);
-    return tokens.sign(account);
+    return account;
   };
+}
+
+interface ChangeDeps extends CheckDeps {
+  /** The accounts that the store keeps; undefined if it keeps none. */
+  readonly stored: Pick<StoredAccounts, 'changePassword'> | undefined;
+  /** The names of the accounts of USERS_FILE, or of the demo. */
+  readonly configured: ReadonlySet<string>;
+  /** Hashes a password; waits as checks do. */
+  readonly toHash: (password: string, standing: Standing) => Promise<string>;
+}
+
+/** Changes the password of an account, which ends all its tokens (R42, R51). */
+export function createChangePassword(deps: ChangeDeps) {
+  const { stored, configured, toHash } = deps;
+  const check = createCheck(deps, 'POST /auth/password');
+  /**
+   * `account`: that of the token. Rejects as a login does and, with `forbidden`, for an account
+   * that is not in the store.
+   */
+  return async (
+    account: Account,
+    { newPassword, ...given }: Omit<Credentials, 'username'> & { readonly newPassword: string },
+  ): Promise<void> => {
+    const { username, passwordHash } = account;
+    await check({ username, ...given }, () => account);
+    if (stored === undefined || configured.has(username)) throw notStored();
+    const next = await toHash(newPassword, { client: toNetwork(given.address), failures: 0 });
+    if (await stored.changePassword(username, next, passwordHash)) return;
+    throw new AppError('invalid_token', 'The account has another password by now, or was removed.');
+  };
+}
+
+function notStored(): AppError {
+  const place = 'set where the service is configured (USERS_FILE)';
+  return new AppError('forbidden', `The password of this account is ${place}: ask who runs it.`);
 }
 
 /** Logins of an account or an address are queued after this many times `failuresMax` failures. */
@@ -65,7 +122,7 @@ const wideFactor = 10;
  * milliseconds of a monotonic clock, because setting the system time back must not prolong a lock.
  */
 export function createLoginLimiter(failuresMax: number, now: () => number) {
-  const counts = createFailureCounts(now);
+  const counts = createCounts(now);
   const waitInQueue = createLoginQueue();
 
   /** Returns the failures of the pair of account and address. Throws if it has too many. */
@@ -104,34 +161,6 @@ export function createLoginLimiter(failuresMax: number, now: () => number) {
   };
 }
 
-const windowMilliseconds = 60_000;
-
-/**
- * Keys counted at the same time. A failure adds three keys and needs a password check, and a minute
- * has time for about 3,000 checks: no client can push out a count before its window ends.
- */
-export const countedMax = 32_768;
-
-/** Counts failures by key, each for one minute from its first failure, in bounded memory. */
-export function createFailureCounts(now: () => number) {
-  // Every window has the same length, so the oldest entry ends first.
-  const windows = new BoundedMap<{ readonly end: number; count: number }>(countedMax);
-  return {
-    /** Returns the failures of this key, and how long they still count. */
-    find(key: string) {
-      const { end, count } = windows.get(key) ?? { end: 0, count: 0 };
-      const millisecondsLeft = Math.max(0, end - now());
-      return { count: millisecondsLeft > 0 ? count : 0, millisecondsLeft };
-    },
-    add(key: string): void {
-      const found = windows.get(key);
-      if (found !== undefined && found.end > now()) found.count += 1;
-      else windows.set(key, { end: now() + windowMilliseconds, count: 1 });
-    },
-    forget: (key: string): void => windows.delete(key),
-  };
-}
-
 /** The interval between two logins of one key. */
 const intervalMilliseconds = 500;
 
@@ -163,16 +192,4 @@ function toKeys({ username, address }: LoginAttempt) {
   const account = hash('sha256', username, 'base64');
   const network = toNetwork(address);
   return { account, network, pair: `${account} ${network}` };
-}
-
-/** A subscriber usually has a whole /64 of IPv6 (RFC 6177 §2), so it counts as one address. */
-function toNetwork(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [front = '', back] = address.split('::');
-  const groups = front === '' ? [] : front.split(':');
-  if (back !== undefined) {
-    const rear = back === '' ? [] : back.split(':');
-    groups.push(...Array<string>(8 - groups.length - rear.length).fill('0'), ...rear);
-  }
-  return groups.slice(0, 4).join(':');
 }

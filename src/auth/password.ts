@@ -5,7 +5,7 @@
 
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { overloaded } from '../errors.ts';
-import { createSerial } from '../serial.ts';
+import { createSerial, type Serial } from '../serial.ts';
 import { type Standing, toPlace } from './standing.ts';
 
 /** A parsed `scrypt$N$r$p$salt$hash`; salt and hash are base64url in the text. */
@@ -64,6 +64,29 @@ export function parsePasswordHash(text: string) {
 const hashForm =
   /^scrypt\$([1-9][0-9]{4,5})\$([1-9][0-9]?)\$([1-9])\$([A-Za-z0-9_-]{22,86})\$([A-Za-z0-9_-]{43})$/;
 
+/** Characters of a new password. */
+export const passwordLengthMin = 12;
+
+/** Returns why a text can be no password, or undefined. */
+export function faultOfText(password: string): string | undefined {
+  if (Buffer.byteLength(password) > passwordBytesMax) {
+    return `must have at most ${passwordBytesMax} bytes`;
+  }
+  // Control characters come from arrow keys or binary files, and cannot be typed at a login.
+  return /\p{Cc}/u.test(password) ? 'must not have control characters' : undefined;
+}
+
+/** Returns why an account cannot get this password, or undefined. */
+export function faultOfPassword(password: string, username: string): string | undefined {
+  const fault = faultOfText(password);
+  if (fault !== undefined) return fault;
+  if (password.length < passwordLengthMin) {
+    return `must have at least ${passwordLengthMin} characters`;
+  }
+  const isName = password.toLowerCase() === username.toLowerCase();
+  return isName ? 'must differ from the username' : undefined;
+}
+
 export type CheckPassword = ReturnType<typeof createPasswordChecker>;
 
 /** Leaves two of libuv's four threads free for file system and DNS operations. */
@@ -73,16 +96,20 @@ export const checksUnderWayMax = 2;
 const defaultDecoyHash =
   'scrypt$16384$8$1$mGIJ5RuHfGs6khJHn9OnYw$nITIG69x1SVuL55H3a-t7A5KYu5MLnecTMnR0Evvx7A';
 
-/**
- * `queueMax`: checks that may wait while others run. `decoyHash`: what a password is compared with
- * if there is no account; it must cost as much as the hashes of accounts.
- */
-export function createPasswordChecker(queueMax: number, decoyHash = defaultDecoyHash) {
-  const line = createSerial({
+/** The line of all work with scrypt. `queueMax`: how much may wait while other work runs. */
+export function createPasswordLine(queueMax: number): Serial {
+  return createSerial({
     atOnce: checksUnderWayMax,
     waitingMax: queueMax,
     toRejection: () => overloaded('Too many logins are being checked. Try again soon.'),
   });
+}
+
+/**
+ * `decoyHash`: what a password is compared with if there is no account; it must cost as much as the
+ * hashes of accounts.
+ */
+export function createPasswordChecker(line: Serial, decoyHash = defaultDecoyHash) {
   /**
    * True if `hash` was made from `password`. Without a hash (no such account) the work is the same,
    * so that the time does not reveal which accounts exist (R21). Rejects with `overloaded` if too
@@ -96,7 +123,11 @@ export function createPasswordChecker(queueMax: number, decoyHash = defaultDecoy
     const expected = parsePasswordHash(hash ?? decoyHash);
     // Account hashes were validated when they were read: an invalid one is an internal error.
     if (expected === undefined) throw new Error('The stored password hash is malformed.');
-    const check = () => verifyPassword(password, expected);
+    // R21, RFC 8265 §4.2.2: as sent, then composed, which some keyboards and systems do not send.
+    const composed = password.normalize('NFC');
+    const check = async (): Promise<boolean> =>
+      (await verifyPassword(password, expected)) ||
+      (composed !== password && (await verifyPassword(composed, expected)));
     return (await line.run(check, toPlace(line, standing))) && hash !== undefined;
   };
 }

@@ -1,31 +1,49 @@
 /**
- * `accounts add | passwd | remove | list`: manages the accounts in the store. Those that are
- * configured (R20) exist beside them. It starts no server and writes no other record. A password is
- * asked for twice at a terminal, and not shown; otherwise it is the first line of the input. It is
- * never an argument, because other users can see arguments.
+ * `accounts add | change | passwd | remove | list`: manages the accounts in the store (R51). Those
+ * that are configured (R20) exist beside them. It starts no server. A password is asked for twice
+ * at a terminal, and not shown; otherwise it is the first line of the input. It is never an
+ * argument, because other users can see arguments.
  */
 
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
-import { decodePerson, loadAccounts, type Person } from '../auth/accounts.ts';
-import { hashPassword, passwordBytesMax } from '../auth/password.ts';
+import { decodePerson, knownRoles, loadAccounts, type Person } from '../auth/accounts.ts';
+import { faultOfPassword, faultOfText, hashPassword, passwordBytesMax } from '../auth/password.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createLocalClock } from '../domain/local-date-time.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
+import type { Legacy, StoredAccounts } from '../store/store.ts';
 import { type CommandContext, type PasswordInput, UsageError } from './command.ts';
 
 const usage = [
   'usage: node dist/server.js accounts add <username> --email <address> [--role <role>]...',
+  '       node dist/server.js accounts change <username> [--email <address>] [--role <role>]...',
   '       node dist/server.js accounts passwd <username>',
-  '       node dist/server.js accounts remove <username>',
+  '       node dist/server.js accounts remove <username> [--erase] [--posts-to <username>]',
   '       node dist/server.js accounts list',
   'The password is asked for at a terminal; otherwise it is the first line of standard input. It',
   'has at least 12 characters and differs from the username.',
 ].join('\n');
 
-const kinds = ['add', 'passwd', 'remove', 'list'] as const;
+const options = {
+  email: { type: 'string' },
+  role: { type: 'string', multiple: true },
+  erase: { type: 'boolean' },
+  'posts-to': { type: 'string' },
+} as const;
+type Option = keyof typeof options;
+
+/** The commands, and the options of each. */
+const kinds = {
+  add: ['email', 'role'],
+  change: ['email', 'role'],
+  passwd: [],
+  remove: ['erase', 'posts-to'],
+  list: [],
+} as const satisfies Readonly<Record<string, readonly Option[]>>;
+type Kind = keyof typeof kinds;
 
 /** `username` is empty for `list`. */
 type Arguments = ReturnType<typeof parseArguments>;
@@ -37,6 +55,7 @@ export async function runAccounts(args: readonly string[], context: CommandConte
   const config = readConfig(context.environment);
   // The arguments are checked before the store is opened or a password is asked for.
   const person = kind === 'add' ? await decodeNewPerson(given, config) : undefined;
+  const change = kind === 'change' ? decodeChange(given) : {};
   const opened = await openAccounts(config.storeUrl, {
     now: createLocalClock(context.now),
     log: () => undefined,
@@ -47,19 +66,23 @@ export async function runAccounts(args: readonly string[], context: CommandConte
   const { accounts } = opened;
   try {
     if (kind === 'list') return toLines(await accounts.list());
+    const refuse = async (): Promise<never> => {
+      const source = await findSource(username, config);
+      throw wrongUsername(kind, username, source);
+    };
     // Checked before a password is asked for; the change itself checks it again.
     const exists = (await accounts.find(username)) !== undefined;
-    if (exists === (kind === 'add')) throw wrongUsername(kind, username);
-    let isDone: boolean;
-    if (kind === 'remove') isDone = await accounts.remove(username);
-    else {
-      const passwordHash = await hashPassword(await askPassword(username, context));
-      isDone = await (person === undefined
-        ? accounts.changePassword(username, passwordHash)
-        : accounts.add({ ...person, passwordHash }));
-    }
-    if (!isDone) throw wrongUsername(kind, username);
-    return `${doneWords[kind]} ${JSON.stringify(username)}.`;
+    if (exists === (kind === 'add')) await refuse();
+    const hash = async () => hashPassword(await askPassword(username, context));
+    const acts = {
+      add: async () => person && accounts.add({ ...person, passwordHash: await hash() }),
+      change: () => accounts.change(username, change),
+      passwd: async () => accounts.changePassword(username, await hash()),
+      remove: async () => accounts.remove(username, await findLegacy(given, config, accounts)),
+    };
+    if ((await acts[kind]()) !== true) await refuse();
+    const done = given.erase ? 'Erased' : doneWords[kind];
+    return `${done} ${JSON.stringify(username)}.`;
   } finally {
     await opened.close();
   }
@@ -67,7 +90,6 @@ export async function runAccounts(args: readonly string[], context: CommandConte
 
 /** Throws a UsageError for arguments that are not a command. */
 function parseArguments(args: readonly string[]) {
-  const options = { email: { type: 'string' }, role: { type: 'string', multiple: true } } as const;
   let parsed;
   try {
     parsed = parseArgs({ args: [...args], options, allowPositionals: true });
@@ -75,46 +97,93 @@ function parseArguments(args: readonly string[]) {
     // An unknown option, or one without a value. The first sentence of Node's message names it.
     throw wrongUsage(`${toReason(error).split(/\.\s/)[0] ?? ''}.`);
   }
-  const { email, role: roles = [] } = parsed.values;
+  const { email, role: roles = [], erase = false, 'posts-to': postsTo } = parsed.values;
   const [name = '', username = '', ...others] = parsed.positionals;
-  const kind = kinds.find((each) => each === name);
-  if (kind === undefined) throw wrongUsage(`There is no command accounts ${JSON.stringify(name)}.`);
+  if (!isKind(name)) throw wrongUsage(`There is no command accounts ${JSON.stringify(name)}.`);
   // An extra argument may be a password, so it is not repeated.
-  if (others.length > 0 || (kind === 'list' && username !== '')) {
-    throw wrongUsage(`${kind} takes fewer arguments.`);
+  if (others.length > 0 || (name === 'list' && username !== '')) {
+    throw wrongUsage(`${name} takes fewer arguments.`);
   }
-  if (kind !== 'list' && username === '') throw wrongUsage(`${kind} needs a username.`);
-  if (kind === 'add' && email === undefined) throw wrongUsage('add needs --email.');
-  if (kind !== 'add' && (email !== undefined || roles.length > 0)) {
-    throw wrongUsage(`${kind} takes no option.`);
+  if (name !== 'list' && username === '') throw wrongUsage(`${name} needs a username.`);
+  const own: readonly string[] = kinds[name];
+  const wrong = Object.keys(parsed.values).find((option) => !own.includes(option));
+  if (wrong !== undefined) throw wrongUsage(`${name} takes no --${wrong}.`);
+  if (name === 'add' && email === undefined) throw wrongUsage('add needs --email.');
+  if (name === 'change' && email === undefined && roles.length === 0) {
+    throw wrongUsage('change needs --email or --role.');
   }
-  return { kind, username, email, roles };
+  if (postsTo === username) throw wrongUsage('--posts-to names another account.');
+  return { kind: name, username, email, roles, erase, postsTo };
+}
+
+function isKind(name: string): name is Kind {
+  return Object.hasOwn(kinds, name);
 }
 
 function wrongUsage(reason: string): UsageError {
   return new UsageError(`${usage}\n\ninkwell: ${reason}`);
 }
 
-const doneWords = { add: 'Added', passwd: 'Changed the password of', remove: 'Removed' } as const;
+const doneWords = {
+  add: 'Added',
+  change: 'Changed',
+  passwd: 'Changed the password of',
+  remove: 'Removed',
+} as const;
 
-function wrongUsername(kind: Arguments['kind'], username: string): Error {
+function wrongUsername(kind: Kind, username: string, source: string | undefined): Error {
   const name = JSON.stringify(username);
-  return new Error(
-    kind === 'add' ? `An account ${name} already exists.` : `The store has no account ${name}.`,
-  );
+  if (kind === 'add') return new Error(`An account ${name} already exists.`);
+  return new Error(`The store has no account ${name}${source ? `, which is ${source}` : ''}.`);
+}
+
+/** Where the account is configured, if it is (R20). */
+async function findSource(username: string, config: Config): Promise<string | undefined> {
+  const configured = await loadAccounts(config);
+  if (!configured.some((account) => account.username === username)) return undefined;
+  return config.usersFile === '' ? 'a demo account' : 'an account of USERS_FILE';
 }
 
 /** Throws if a configured account has the same name: it would hide this one. */
 async function decodeNewPerson(given: Arguments, config: Config): Promise<Person> {
-  const person = decodePerson(given);
+  const { username, email = '', roles } = given;
+  const person = decodePerson({ username, email, roles });
   if (typeof person === 'string') throw new Error(`${person}.`);
-  if (!/^[^\s@]+@[^\s@]+$/.test(person.email)) {
-    throw new Error(`${JSON.stringify(person.email)} is not an email address.`);
-  }
-  const { username } = person;
-  if (!(await loadAccounts(config)).some((account) => account.username === username)) return person;
-  const source = config.usersFile === '' ? 'a demo account' : 'an account of USERS_FILE';
+  checkChange({ email, roles });
+  const source = await findSource(username, config);
+  if (source === undefined) return person;
   throw new Error(`${JSON.stringify(username)} is ${source}.`);
+}
+
+/** Members that are not given stay. */
+function decodeChange({ username, email, roles }: Arguments) {
+  const person = decodePerson({ username, email: email ?? 'a@b', roles });
+  if (typeof person === 'string') throw new Error(`${person}.`);
+  const change = { ...(email !== undefined && { email }), ...(roles.length > 0 && { roles }) };
+  checkChange(change);
+  return change;
+}
+
+function checkChange({ email, roles = [] }: Partial<Pick<Person, 'email' | 'roles'>>): void {
+  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) {
+    throw new Error(`${JSON.stringify(email)} is not an email address.`);
+  }
+  const unknown = roles.find((role) => !knownRoles.includes(role));
+  if (unknown === undefined) return;
+  throw new Error(`There is no role ${JSON.stringify(unknown)}, only ${knownRoles.join(', ')}.`);
+}
+
+/** What becomes of what a removed account has left. */
+async function findLegacy(
+  { postsTo: name, erase: isErased }: Arguments,
+  config: Config,
+  accounts: Pick<StoredAccounts, 'find'>,
+): Promise<Legacy> {
+  if (name === undefined) return { isErased };
+  const configured = (await loadAccounts(config)).find(({ username }) => username === name);
+  const heir = configured ?? (await accounts.find(name));
+  if (heir === undefined) throw new Error(`There is no account ${JSON.stringify(name)}.`);
+  return { isErased, postsTo: heir.id };
 }
 
 /** One line each: username, e-mail address and roles, separated by tabs. No value has a tab. */
@@ -124,16 +193,10 @@ function toLines(people: readonly Person[]): string {
     .join('\n');
 }
 
-const passwordLengthMin = 12;
-
 async function askPassword(username: string, { input, errors }: CommandContext): Promise<string> {
   const password = await readPassword(input, (text) => void errors.write(text));
-  if (password.length < passwordLengthMin) {
-    throw new Error(`A password must have at least ${passwordLengthMin} characters.`);
-  }
-  if (password.toLowerCase() === username.toLowerCase()) {
-    throw new Error('The password must differ from the username.');
-  }
+  const fault = faultOfPassword(password, username);
+  if (fault !== undefined) throw new Error(`A password ${fault}.`);
   return password;
 }
 
@@ -175,7 +238,8 @@ export async function readPassword(
     if (isTerminal && (await ask('Repeat the password: ')) !== password) {
       throw new Error('The two passwords differ.');
     }
-    return checkPassword(password);
+    // Windows and some editors begin a piped text with a byte order mark.
+    return checkPassword(isTerminal ? password : password.replace(/^\u{feff}/u, ''));
   } finally {
     clearTimeout(timer);
     editor.close();
@@ -185,11 +249,11 @@ export async function readPassword(
 
 function checkPassword(password: string): string {
   if (password === '') throw new Error('A password must not be empty.');
-  if (Buffer.byteLength(password) > passwordBytesMax) throw tooLong();
+  const fault = faultOfText(password);
+  if (fault !== undefined) throw new Error(`A password ${fault}.`);
   if (password.includes('\ufffd')) throw new Error('A password must be UTF-8.');
-  // Control characters come from arrow keys or binary files, and cannot be typed at a login.
-  if (/\p{Cc}/u.test(password)) throw new Error('A password must not have control characters.');
-  return password;
+  // R21, RFC 8265 §4.2.2
+  return password.normalize('NFC');
 }
 
 function tooLong(): Error {

@@ -1,52 +1,141 @@
 /**
- * `--check`: describes what a start would do with the settings, and fails where the start would: it
- * opens the files, the store, the folder of uploads and the ports, and changes nothing in them.
+ * `--check`: describes what a start would do with the settings. It does what a start, the first
+ * read, write, subscription and upload do, in a transaction that is rolled back or on a scratch
+ * name, and says in a line for each what fails and what to do. It works beside a running node.
  * `findSettingWarnings`: what is valid but probably not intended, which a start logs too.
  */
 
-import { mkdtemp, rmdir } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { loadAccounts } from '../auth/accounts.ts';
-import { type Config, readConfig, settings } from '../config.ts';
-import { codeOf } from '../errors.ts';
+import { type Config, readConfig } from '../config.ts';
+import { codeOf, toReason } from '../errors.ts';
 import { readTrustedDocuments } from '../graphql/documents/trusted-documents.ts';
-import { checkUploads } from '../store/files/open.ts';
-import { checkStore } from '../store/open.ts';
-import { type CommandContext, toLog } from './command.ts';
+import { checkUploads, tryUploads } from '../store/files/open.ts';
+import { checkStore, isInMemory } from '../store/open.ts';
+import type { InitialData } from '../store/store.ts';
+import { type CommandContext, ownAddress, toLog } from './command.ts';
+
+/** How long a node on this machine may take to answer. */
+const nodeMilliseconds = 3_000;
 
 export async function runCheck(context: CommandContext): Promise<string> {
   const { environment } = context;
   const config = readConfig(environment);
-  const accounts = await loadAccounts(config);
-  await readTrustedDocuments(config.trustedDocuments);
-  const timeoutSeconds = config.storeTimeoutSeconds;
-  await checkStore(config.storeUrl, {
-    timeoutSeconds,
+  const { host, port, adminPort, storeUrl, uploadDir } = config;
+  const faults: string[] = [];
+  const attempt = async <T>(work: Promise<T>): Promise<T | undefined> =>
+    work.catch((error: unknown) => {
+      faults.push(toReason(error));
+      return undefined;
+    });
+  const configured = await attempt(loadAccounts(config));
+  await attempt(readTrustedDocuments(config.trustedDocuments));
+  const checking = checkStore(storeUrl, {
+    timeoutSeconds: config.storeTimeoutSeconds,
     log: toLog(context),
     startSeconds: 1,
-    checkFiles: (index) => checkUploads(config.uploadDir, index),
+    listenUrl: config.storeListenUrl,
+    connectionsMax: config.storeConnectionsMax,
+    sample: createSample(),
+    checkFiles: (index) => checkUploads(uploadDir, index),
   });
-  await checkFolder(config.uploadDir || tmpdir());
-  await checkPort('PORT', config.host, config.port);
-  if (config.adminPort !== undefined) await checkPort('ADMIN_PORT', config.host, config.adminPort);
-  const facts = describeStart(config, accounts.length);
-  return [...facts, ...findSettingWarnings(config, environment)].join('\n');
+  const stored = (await attempt(checking)) ?? 0;
+  await attempt(tryUploads(uploadDir));
+  const running = [
+    await attempt(checkPort('PORT', host, port)),
+    adminPort === undefined ? '' : await attempt(checkPort('ADMIN_PORT', host, adminPort)),
+  ];
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+  const accounts = (configured?.length ?? 0) + stored;
+  const hasAccounts = accounts > 0;
+  return [
+    ...describeStart(config, accounts),
+    ...running,
+    ...findSettingWarnings(config, environment),
+    ...(hasAccounts ? [] : findMissingAccounts(config)),
+  ]
+    .filter((line) => line !== '')
+    .join('\n');
+}
+
+/** A record of each kind, for a transaction that is rolled back. */
+function createSample(): InitialData {
+  const [createdAt, id, text] = ['2026-01-05T09:00:00', randomUUID(), '-'];
+  return {
+    accounts: [],
+    authors: [{ id, name: text, email: text, createdAt }],
+    posts: [
+      {
+        id,
+        title: text,
+        content: text,
+        status: 'PUBLISHED',
+        createdAt,
+        authorId: id,
+        publishedAt: createdAt,
+      },
+    ],
+    comments: [{ id, content: text, createdAt, postId: id, name: text, authorId: id }],
+    todos: [{ id, title: text, completed: false }],
+    articles: [{ id: Number.MAX_SAFE_INTEGER, json: '{}' }],
+  };
+}
+
+/** Who may do what but comment, by REQUIRE_AUTH. */
+const rights: Readonly<Record<Config['requireAuth'], readonly string[]>> = {
+  none: ['everybody reads, changes and comments everything, drafts too'],
+  writes: ['everybody reads everything, drafts too', 'every account changes everything'],
+  owners: [
+    'everybody reads what is published; drafts are for their authors and ADMIN',
+    'posts and files are changed by their authors and ADMIN',
+  ],
+  members: [
+    'accounts alone read what is published; drafts are for their authors and ADMIN',
+    'posts and files are changed by their authors and ADMIN',
+  ],
+};
+
+/** Who comments (R48). */
+function describeCommenters({
+  requireAuth,
+  comments,
+  commentsPerMinuteMax: max,
+}: Config): readonly string[] {
+  if (requireAuth === 'none') return [];
+  if (comments === 'accounts') return ['accounts comment'];
+  return [
+    `everybody comments, without a token ${max} times a minute from one address`,
+    comments === 'moderated'
+      ? 'a comment waits until ADMIN or the author of its post approves it'
+      : '',
+  ];
 }
 
 /** Returns one line for each fact. */
 function describeStart(config: Config, accounts: number): readonly string[] {
-  const { host, port, adminPort, requireAuth, storeUrl, uploadDir } = config;
+  const { host, port, adminPort, requireAuth, storeUrl, uploadDir, jwtSecret } = config;
   const address = host === '' ? 'all addresses' : host;
   const admin = adminPort === undefined ? '' : `, health and metrics on port ${adminPort}`;
-  const inMemory = storeUrl === '' || storeUrl === 'memory:';
+  const inMemory = isInMemory(storeUrl);
   const records = inMemory ? 'in memory' : `in ${toPlain(storeUrl)}`;
+  const isKept = {
+    records: !inMemory,
+    files: !inMemory && uploadDir !== '',
+    tokens: jwtSecret !== '',
+  };
+  const named = (wanted: boolean): string =>
+    Object.entries(isKept)
+      .flatMap(([name, kept]) => (kept === wanted ? [name] : []))
+      .join(', ');
   return [
     `listens on port ${port} of ${address}${admin}`,
     `stores records ${records}, and files in ${uploadDir === '' ? 'a temporary folder' : uploadDir}`,
-    `accounts: ${accounts} configured${config.demoData ? ', with demo data' : ''}`,
-    `changing data needs ${requireAuth === 'none' ? 'no token' : 'a token'}`,
+    `kept at a restart: ${named(true) || 'nothing'}; lost: ${named(false) || 'nothing'}`,
+    `accounts: ${accounts}${config.demoData ? '; a new store gets demo data' : ''}`,
+    ...rights[requireAuth],
+    ...describeCommenters(config),
   ];
 }
 
@@ -58,24 +147,43 @@ function toPlain(storeUrl: string): string {
   return pathname.includes('@') ? 'a database' : `${protocol}//${host}${pathname}`;
 }
 
-async function checkFolder(folder: string): Promise<void> {
+const portCures: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program uses it',
+  EACCES: 'this user may not: take one above 1023, or allow it (CAP_NET_BIND_SERVICE)',
+  EADDRNOTAVAIL: 'HOST is no address of this machine',
+  ENOTFOUND: 'HOST is not a name that is known',
+};
+
+/** Resolves with a line about the node that uses the port, if there is one; it may be replaced. */
+async function checkPort(name: string, host: string, port: number): Promise<string> {
+  const server = createServer();
   try {
-    await rmdir(await mkdtemp(join(folder, 'inkwell-check-')));
+    const listening = once(server, 'listening');
+    server.listen(port, host === '' ? undefined : host);
+    await listening;
+    return '';
   } catch (error) {
-    throw new Error(`UPLOAD_DIR: no folder can be created in ${folder} (${codeOf(error)}).`, {
-      cause: error,
-    });
+    const code = codeOf(error) ?? 'unknown fault';
+    if (code === 'EADDRINUSE' && (await isNode(host, port))) {
+      return `a node runs on port ${port}: stop it before the next one starts`;
+    }
+    const cure = portCures[code] === undefined ? '' : `: ${portCures[code]}`;
+    const message = `${name}: it is not possible to listen on ${port} (${code})${cure}.`;
+    throw new Error(message, { cause: error });
+  } finally {
+    server.close();
   }
 }
 
-function checkPort(name: string, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', (error) => {
-      reject(new Error(`${name}: it is not possible to listen on ${port} (${codeOf(error)}).`));
-    });
-    server.listen(port, host === '' ? undefined : host, () => server.close(() => resolve()));
-  });
+async function isNode(host: string, port: number): Promise<boolean> {
+  const at = ownAddress[host] ?? host;
+  const url = `http://${at.includes(':') ? `[${at}]` : at}:${port}/livez`;
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(nodeMilliseconds) });
+    return (await response.text()) === '{"status":"live"}';
+  } catch {
+    return false;
+  }
 }
 
 /** Settings of older versions, with what holds instead. */
@@ -93,18 +201,39 @@ const removed: Readonly<Record<string, string>> = {
 
 /** Returns one sentence for each warning. */
 export function findSettingWarnings(config: Config, environment: NodeJS.ProcessEnv) {
-  const names = Object.values(settings).map(({ name }) => name);
-  const unknown = Object.keys(environment).flatMap((given) => {
-    if (names.includes(given)) return [];
-    if (Object.hasOwn(removed, given)) return [`${given} no longer exists: ${removed[given]}.`];
-    const meant = names.find((name) => isNear(given, name));
-    return meant === undefined ? [] : [`${given} is not a setting. Did you mean ${meant}?`];
-  });
-  const { environment: nodeEnv } = config;
-  if (nodeEnv === 'production') return [...unknown, ...findOpenSettings(config)];
-  return /^prod/i.test(nodeEnv) || isNear(nodeEnv, 'production')
-    ? [...unknown, 'NODE_ENV is not "production", and counts as any other value.']
-    : unknown;
+  const gone = Object.keys(environment).filter((given) => Object.hasOwn(removed, given));
+  const isProduction = config.environment === 'production';
+  return [
+    ...gone.map((given) => `${given} no longer exists: ${removed[given]}.`),
+    ...findLosses(config, environment),
+    ...(isProduction ? findOpenSettings(config) : []),
+    ...(/^prod/i.test(config.environment) && !isProduction
+      ? ['NODE_ENV is not "production", and counts as any other value.']
+      : []),
+  ];
+}
+
+/** What is gone at the next restart, though it looks kept. */
+function findLosses(config: Config, environment: NodeJS.ProcessEnv): readonly string[] {
+  const { storeUrl, uploadDir } = config;
+  const inMemory = isInMemory(storeUrl);
+  const { DATABASE_URL: given = '' } = environment;
+  return [
+    given !== '' && storeUrl === '' && 'DATABASE_URL is not read: set STORE_URL to it.',
+    inMemory &&
+      config.environment === 'production' &&
+      'STORE_URL is not set: all records are lost when this process ends.',
+    inMemory && uploadDir !== '' && 'UPLOAD_DIR keeps no files without STORE_URL.',
+    !inMemory &&
+      uploadDir === '' &&
+      'UPLOAD_DIR is not set: files are lost when this process ends.',
+  ].filter((warning) => warning !== false);
+}
+
+/** Returns the warning of a service without any account. */
+export function findMissingAccounts({ requireAuth }: Pick<Config, 'requireAuth'>): string[] {
+  if (requireAuth === 'none') return [];
+  return ['There is no account, so that nobody can log in: add one with "accounts add".'];
 }
 
 /** Settings whose defaults suit development only. */
@@ -114,22 +243,4 @@ function findOpenSettings({ jwtSecret, requireAuth, demoData }: Config): readonl
     requireAuth === 'none' && 'REQUIRE_AUTH is none: everybody may change data.',
     demoData && 'DEMO_DATA is true: a new store is filled with demo posts.',
   ].filter((warning) => warning !== false);
-}
-
-/** Shorter names resemble too many unrelated variables. */
-const lengthMin = 6;
-
-/** True for one letter added, missing or changed, or two exchanged. Letter case does not count. */
-function isNear(given: string, name: string): boolean {
-  if (name.length < lengthMin || Math.abs(given.length - name.length) > 1) return false;
-  const [a, b] = [given.toUpperCase(), name.toUpperCase()];
-  let front = 0;
-  while (front < a.length && a[front] === b[front]) front += 1;
-  let back = 0;
-  while (back < Math.min(a.length, b.length) - front && a.at(-1 - back) === b.at(-1 - back)) {
-    back += 1;
-  }
-  const [restA, restB] = [a.slice(front, a.length - back), b.slice(front, b.length - back)];
-  const isExchanged = restA.length === 2 && restA[0] === restB[1] && restA[1] === restB[0];
-  return isExchanged || (restA.length <= 1 && restB.length <= 1);
 }

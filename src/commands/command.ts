@@ -27,3 +27,10 @@ export function toLog({ errors }: CommandContext): AccountsOptions['log'] {
     errors.write(`inkwell: ${[event, ...Object.values(facts)].join(': ')}\n`);
   };
 }
+
+/** Wildcard addresses cannot be connected to everywhere: the loopback address stands in. */
+export const ownAddress: Readonly<Record<string, string>> = {
+  '': '127.0.0.1',
+  '0.0.0.0': '127.0.0.1',
+  '::': '::1',
+};

@@ -9,7 +9,7 @@ import { type Config, readConfig, secretSettings, settings } from '../config.ts'
 import { createLocalClock } from '../domain/local-date-time.ts';
 import { codeOf, toReason } from '../errors.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
-import { type CommandContext, toLog, UsageError } from './command.ts';
+import { type CommandContext, ownAddress, toLog, UsageError } from './command.ts';
 
 /** Acts on the arguments that follow its name, and returns the text to print on success. */
 type RunCommand = (args: readonly string[], context: CommandContext) => string | Promise<string>;
@@ -17,6 +17,8 @@ type RunCommand = (args: readonly string[], context: CommandContext) => string |
 const commands: Readonly<Record<string, RunCommand>> = {
   accounts: async (args, context) => (await import('./accounts.ts')).runAccounts(args, context),
   backup: backUp,
+  export: async (args, context) => (await import('./export.ts')).runExport(args, context),
+  import: async (args, context) => (await import('./import.ts')).runImport(args, context),
   migrate,
   '--check': async (_args, context) => (await import('./check.ts')).runCheck(context),
   '--healthcheck': (_args, { environment }) => askHealth(readConfig(environment)),
@@ -98,19 +100,14 @@ function askHealth(config: Config): Promise<string> {
   });
 }
 
-/** Wildcard addresses cannot be connected to everywhere: the loopback address stands in. */
-const ownAddress: Readonly<Record<string, string>> = {
-  '': '127.0.0.1',
-  '0.0.0.0': '127.0.0.1',
-  '::': '::1',
-};
-
 const usage = [
   'usage: inkwell                  serves until SIGTERM',
   '       inkwell --check          checks the settings, the store, the folder and the ports',
   '       inkwell --healthcheck    asks the running server whether it is ready: exits with 0 or 1',
   '       inkwell accounts --help  manages the accounts in the store',
   '       inkwell backup <file>    copies a SQLite store to a new file, also while it is in use',
+  '       inkwell export           writes the whole store to standard output, as JSON Lines',
+  '       inkwell import           adds what standard input has: all or nothing',
   '       inkwell migrate          creates the tables of the store, or updates them',
   '       inkwell --version',
   '',

@@ -21,10 +21,22 @@ const patchedValuesMax = 2 * jsonValuesMax;
  * each fault, and `content_too_large` beyond `bytesMax`.
  */
 export function decodeArticleDraft(body: unknown, bytesMax: number): ArticleDraft {
-  const value = body as Json; // validated by `http/json.ts`
+  const value = withoutNulls(body as Json); // validated by `http/json.ts`
   checkAll([{ value, at: '' }]);
   const { id } = value as { readonly id?: number }; // checked
   return { id, json: toDocumentText(value, bytesMax) };
+}
+
+/** Removes null members that are optional and have a type: null of them counts as absent (R8). */
+function withoutNulls(value: Json): Json {
+  removeNulls(value, ['id', 'author', 'content', 'tags', 'publishedAt']);
+  if (isObject(value)) removeNulls(value['author'], ['givenName', 'familyName']);
+  return value;
+}
+
+function removeNulls(value: Json | undefined, names: readonly string[]): void {
+  if (!isObject(value)) return;
+  for (const name of names) if (value[name] === null) Reflect.deleteProperty(value, name);
 }
 
 /** Applies a patch, which must leave an article with the same id (R16). */

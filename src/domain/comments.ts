@@ -4,59 +4,131 @@
  */
 
 import { AppError } from '../errors.ts';
-import { andThen } from '../maybe-promise.ts';
-import type { Comment } from '../store/model.ts';
-import { isRepeated } from '../store/once.ts';
-import type { Store } from '../store/store.ts';
-import { mayRead, type Reader } from './readers.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { PlacedComment } from '../store/comments-after.ts';
+import type { Account, Comment, Post } from '../store/model.ts';
+import type { Once, Store } from '../store/store.ts';
+import { mayRead, moderates, type Reader } from './readers.ts';
 
 /** Comments queued for one subscription before they become events; sockets have limits too. */
 const commentsQueuedMax = 4_096;
 /** Approximate memory of a comment without its text, in bytes. */
 const commentBytes = 512;
 
-/** `addComment`, and the topic of added comments. `queueBytesMax`: see `TopicOptions`. */
-export function createComments(store: CommentStore, queueBytesMax: number) {
-  const commentAdded = createTopic<Comment>({
-    follow: store.comments.watch,
+/** What decides who may read a post. */
+export type PostAccess = Pick<Post, 'status' | 'authorId'>;
+
+/** A comment as subscribers get it. */
+export interface Announced extends PlacedComment {
+  /** Its post when the event was made (R44), if posts have owners; undefined if it was not read. */
+  readonly post?: Promise<PostAccess | undefined>;
+}
+
+interface CommentsOptions extends AddOptions {
+  /** See `TopicOptions`. */
+  readonly queueBytesMax: number;
+  readonly hasOwners: boolean;
+}
+
+/** `addComment`, and the topic of added comments. */
+export function createComments(store: CommentStore, options: CommentsOptions) {
+  const { queueBytesMax, hasOwners } = options;
+  const { comments, posts } = store;
+  const readPost = async ({ comment }: PlacedComment): Promise<PostAccess | undefined> => {
+    try {
+      const post = await posts.find(comment.postId);
+      return post && { status: post.status, authorId: post.authorId };
+    } catch {
+      return undefined; // each group reads it again
+    }
+  };
+  const commentAdded = createTopic<Announced>({
+    // Once for all groups; a database reads the posts of comments that come together together.
+    follow: (publish) =>
+      comments.watch((placed) => {
+        publish(hasOwners ? { ...placed, post: readPost(placed) } : placed);
+      }),
     queueMax: commentsQueuedMax,
     queueBytesMax,
-    bytesOf: ({ content }) => commentBytes + content.length * 2,
+    bytesOf: ({ comment }) => commentBytes + comment.content.length * 2,
   });
-  return {
-    commentAdded,
-    addComment: createAddComment(store, (comment) => commentAdded.publish(comment)),
-  };
+  return { commentAdded, addComment: createAddComment(store, options) };
 }
 
 type CommentStore = Pick<Store, 'comments' | 'posts' | 'requests'>;
-type Write = Parameters<Store['comments']['add']>;
+
+interface AddOptions {
+  /** Throws if there were too many comments without a token from this address; if limited. */
+  readonly admitComment?: ((client: string) => void) | undefined;
+}
+
+/** Who adds a comment. */
+export interface Commenter {
+  readonly reader: Reader | undefined;
+  /** The account of its token. */
+  readonly account: Pick<Account, 'id'> | undefined;
+  /** Returns its address (R34). */
+  readonly client: () => string;
+}
+
+export interface CommentDraft extends Pick<Comment, 'postId' | 'content'> {
+  readonly name?: string | null | undefined;
+}
+
+/** A comment that was added, or that was before. */
+export interface Added {
+  readonly id: string;
+  /** It waits until it is approved (R48). */
+  readonly isPending?: boolean;
+}
 
 export type AddComment = ReturnType<typeof createAddComment>;
 
-/** `publish` delivers a comment to every subscriber of `commentAdded`. */
 export function createAddComment(
   { comments, posts, requests }: CommentStore,
-  publish: (comment: Comment) => void,
+  { admitComment }: AddOptions = {},
 ) {
-  const add = (write: Write): ReturnType<Store['comments']['add']> =>
-    andThen(comments.add(...write), (added) => {
-      // A repeated one was published when it was stored. A store that other nodes write to reports
-      // every new comment itself, these included.
-      if (added && !isRepeated(added) && comments.watch === undefined) publish(added);
-      return added;
-    });
   /**
    * Returns undefined if the post does not exist for the reader (R44): nothing is stored or
-   * published then. A write that was done before is found first, as if the post had been removed.
+   * published then. A write that was done before is found first, as if the post had been removed,
+   * and whatever else has come from the address (R48).
    */
-  return (reader: Reader | undefined, ...write: Write): ReturnType<typeof add> => {
-    if (reader === undefined) return add(write);
-    const [postId, , once] = write;
+  return (
+    { reader, account, client }: Commenter,
+    { postId, content, name }: CommentDraft,
+    once?: Once,
+  ): MaybePromise<Added | undefined> => {
+    const options = { once, name, authorId: account?.id };
+    const add = (isPending = false) => comments.add(postId, content, { ...options, isPending });
+    const admit = account === undefined ? admitComment : undefined;
+    if (reader === undefined && admit === undefined) return add();
     const addIfRead = () =>
-      andThen(posts.find(postId), (post) => (mayRead(reader, post) ? add(write) : undefined));
-    return andThen(once && requests.find(once), (repeated) => repeated ?? addIfRead());
+      andThen(posts.find(postId), (post) => {
+        if (post === undefined || !mayRead(reader, post)) return undefined;
+        admit?.(client());
+        return add(reader?.isModerated === true && !moderates(reader, post));
+      });
+    const added = andThen(once && requests.find(once), (before) => before ?? addIfRead());
+    if (reader?.isModerated !== true) return added;
+    return andThen(added, (made) => {
+      if (made === undefined) return undefined;
+      const pending = comments.pending.find(made.id);
+      return andThen(pending, (found) => ({ ...made, isPending: found !== undefined }));
+    });
   };
+}
+
+const nameLengthMax = 100;
+/** Control characters, and the separators of lines and paragraphs. */
+const notInLine = /[\p{Cc}\u2028\u2029]/u;
+
+/** What is wrong with the name that a writer gives (R48); undefined if nothing is. */
+export function faultOfName(name: string): string | undefined {
+  // A character has one or two units: a long text is not taken apart.
+  const isLong = name.length > 2 * nameLengthMax || Array.from(name).length > nameLengthMax;
+  if (isLong) return `must have at most ${nameLengthMax} characters`;
+  if (notInLine.test(name)) return 'must be one line';
+  return name.trim() === '' ? 'must not be blank' : undefined;
 }
 
 interface TopicOptions<T> {
@@ -70,21 +142,13 @@ interface TopicOptions<T> {
    */
   readonly queueBytesMax: number;
   /**
-   * An additional source of values, followed while there are subscribers. Returns a function that
+   * A source of values, followed while there are subscribers. Returns a function that
    * stops following.
    */
-  readonly follow?: ((publish: (value: T) => void) => () => void) | undefined;
+  readonly follow?: (publish: (value: T) => void) => () => void;
 }
 
 export type Topic<T> = ReturnType<typeof createTopic<T>>;
-
-/** The values of one subscriber. */
-export interface Subscribed<T> extends AsyncIterableIterator<T> {
-  /** How many values had been published with the last value that `next()` has returned. */
-  readonly position: number;
-  /** The next values, `count` at most, as far as they have been published. */
-  ahead(count: number): readonly T[];
-}
 
 /**
  * A bounded topic: every subscriber gets what is published, in that order. There is no replay: a
@@ -93,12 +157,10 @@ export interface Subscribed<T> extends AsyncIterableIterator<T> {
 export function createTopic<T>(options: TopicOptions<T>) {
   const subscribers = new Set<TopicQueue<T>>();
   let stop: (() => void) | undefined;
-  let published = 0;
   /** Queues `value` for every subscriber. Never throws and never waits. */
   const publish = (value: T): void => {
     // A Set allows a subscriber to be removed during the iteration.
-    published += 1;
-    for (const subscriber of subscribers) subscriber.push(value, published);
+    for (const subscriber of subscribers) subscriber.push(value);
   };
   return {
     publish,
@@ -106,11 +168,10 @@ export function createTopic<T>(options: TopicOptions<T>) {
      * The subscription begins with this call, not with the first `next()`. A subscriber whose queue
      * is full is dropped: its `next()` rejects once with `overloaded`, its queue is discarded, and
      * other subscribers lose nothing. `return()` ends it and settles the pending `next()`. Call
-     * `next()` again only after the previous call has settled. Values for which `isWanted` is false
-     * are left out.
+     * `next()` again only after the previous call has settled.
      */
-    subscribe(isWanted: (value: T) => boolean = () => true): Subscribed<T> {
-      const subscriber = createQueue(options, isWanted, () => {
+    subscribe(): AsyncIterableIterator<T> {
+      const subscriber = createQueue(options, () => {
         subscribers.delete(subscriber);
         if (subscribers.size > 0) return;
         stop?.();
@@ -120,10 +181,6 @@ export function createTopic<T>(options: TopicOptions<T>) {
       stop ??= options.follow?.(publish);
       return subscriber;
     },
-    /** How many values have been published. */
-    get position() {
-      return published;
-    },
     /** The number of subscribers. */
     get size() {
       return subscribers.size;
@@ -131,8 +188,8 @@ export function createTopic<T>(options: TopicOptions<T>) {
   };
 }
 
-interface TopicQueue<T> extends Subscribed<T> {
-  push(value: T, position: number): void;
+interface TopicQueue<T> extends AsyncIterableIterator<T> {
+  push(value: T): void;
 }
 
 /**
@@ -141,14 +198,11 @@ interface TopicQueue<T> extends Subscribed<T> {
  */
 function createQueue<T>(
   { queueMax, queueBytesMax, bytesOf }: TopicOptions<T>,
-  isWanted: (value: T) => boolean,
   leave: () => void,
 ): TopicQueue<T> {
   let values: T[] = [];
   /** Bytes of the queued values. */
   let bytes = 0;
-  /** The position of the value that was taken last: the values behind it have no gap. */
-  let position = 0;
   let isOpen = true;
   /** The error for the next `next()`, which reports it once. */
   let failure: AppError | undefined;
@@ -163,16 +217,8 @@ function createQueue<T>(
     wake();
   };
   return {
-    get position() {
-      return position;
-    },
-    ahead: (count) => values.slice(0, count).filter(isWanted),
-    push(value, at) {
+    push(value) {
       const { length } = values;
-      // A value that is not wanted is queued too behind one that is: so all queues hold the same,
-      // latest values, and their sum is bounded.
-      if (length === 0 && !isWanted(value)) return;
-      if (length === 0) position = at - 1;
       bytes += bytesOf(value);
       if (length < queueMax && (length === 0 || bytes <= queueBytesMax)) {
         values.push(value);
@@ -184,12 +230,11 @@ function createQueue<T>(
     },
     async next() {
       for (;;) {
-        while (values.length > 0) {
+        if (values.length > 0) {
           // The length was checked; `T` may include undefined.
           const value = values.shift() as T;
           bytes -= bytesOf(value);
-          position += 1;
-          if (isWanted(value)) return { value, done: false };
+          return { value, done: false };
         }
         if (!isOpen) break;
         await new Promise<void>((resolve) => void (wake = resolve));

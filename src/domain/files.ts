@@ -17,13 +17,13 @@ interface FilePart {
   readonly content: AsyncIterable<OwnedBuffers>;
 }
 
-export type ReceivedFile = Awaited<ReturnType<typeof receiveFile>>;
+export type ReceivedFile = NonNullable<Awaited<ReturnType<typeof receiveFile>>>;
 
 /**
  * Writes the content of a part. The file becomes visible with `upload.commit([received.written])`.
- * One that comes without a name gets an id and an extension (Spec §4.4 rule 2): of several in one
- * request, ids that follow one another (`idsFrom`). Throws `invalid_multipart` for an invalid name,
- * and the errors of `Upload.write`.
+ * One that comes without a name gets an id and an extension (Spec §4.4 rule 2). Undefined if it is
+ * no file: browsers send an empty one with an empty name where nothing was chosen (R18). Throws
+ * `invalid_multipart` for an invalid name, and the errors of `Upload.write`.
  *
  * `facts`: the six values of Spec §4.1 rule 4, for the log (R19): part name; client's file name
  * (R18), empty if it has none; file name in the store's folder; media type; charset, `utf-8` if the
@@ -35,17 +35,8 @@ export async function receiveFile(upload: Upload, part: FilePart, createUuid: ()
   const extension = extensionOfType.get(contentType) ?? 'bin';
   const written = await upload.write(fileName || `${createUuid()}.${extension}`, content);
   const { temporaryName, size } = written;
+  if (part.fileName === '' && size === 0) return undefined;
   return { written, facts: { name, fileName, temporaryName, contentType, charset, size } };
-}
-
-/**
- * Returns a source of a new id and those that follow it, for the parts of a request that have no
- * name: their first id is all that tells a repetition their names (R40). An id of a request does
- * not follow that of another one, because 48 of its bits are random.
- */
-export function idsFrom(first: string): () => string {
-  let next = Number.parseInt(first.slice(-12), 16);
-  return () => first.slice(0, -12) + (next++ % 2 ** 48).toString(16).padStart(12, '0');
 }
 
 /** The limit of common file systems: a longer name could not be saved after a download. */
@@ -68,7 +59,7 @@ const typeOfExtension: ReadonlyMap<string, string> = new Map(
  * `..`. Throws `invalid_multipart` for a control character, or for more than 255 bytes of UTF-8
  * (R18).
  */
-function toFileName(given: string | undefined): string | undefined {
+export function toFileName(given: string | undefined): string | undefined {
   if (given === undefined) return undefined;
   const name = given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1);
   if (name === '' || name === '.' || name === '..') return undefined;
@@ -96,24 +87,50 @@ const shownTypes: ReadonlyMap<string, string> = new Map([
   ['png', 'image/png'],
   ['jpg', 'image/jpeg'],
   ['jpeg', 'image/jpeg'],
+  ['jfif', 'image/jpeg'],
+  ['jpe', 'image/jpeg'],
+  ['pjpeg', 'image/jpeg'],
+  ['pjp', 'image/jpeg'],
+  ['jxl', 'image/jxl'],
+  ['tif', 'image/tiff'],
+  ['tiff', 'image/tiff'],
   ['gif', 'image/gif'],
   ['webp', 'image/webp'],
   ['avif', 'image/avif'],
+  ['heic', 'image/heic'],
+  ['heif', 'image/heif'],
+  ['apng', 'image/apng'],
   ['ico', 'image/x-icon'],
   ['bmp', 'image/bmp'],
   ['svg', 'image/svg+xml'],
   ['mp3', 'audio/mpeg'],
   ['ogg', 'audio/ogg'],
   ['oga', 'audio/ogg'],
+  ['opus', 'audio/ogg'],
+  ['aac', 'audio/aac'],
+  ['weba', 'audio/webm'],
   ['wav', 'audio/wav'],
   ['flac', 'audio/flac'],
+  ['aif', 'audio/aiff'],
+  ['aiff', 'audio/aiff'],
   ['m4a', 'audio/mp4'],
+  ['m4b', 'audio/mp4'],
+  ['mka', 'audio/x-matroska'],
   ['mp4', 'video/mp4'],
+  ['m4v', 'video/mp4'],
+  ['mkv', 'video/x-matroska'],
   ['webm', 'video/webm'],
   ['ogv', 'video/ogg'],
   ['mov', 'video/quicktime'],
+  ['3gp', 'video/3gpp'],
+  ['3g2', 'video/3gpp2'],
   ['pdf', 'application/pdf'],
   ['txt', 'text/plain'],
+  ['text', 'text/plain'],
+  ['md', 'text/plain'],
+  ['log', 'text/plain'],
+  ['csv', 'text/plain'],
+  ['vtt', 'text/vtt'],
 ]);
 
 /** The media type with which a stored file is shown (R45); undefined if it is only downloaded. */

@@ -1,6 +1,6 @@
 /** Ids (R4): new ones in order, and those that clients send. */
 
-import { randomFillSync } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
 /**
@@ -40,6 +40,19 @@ export function createIdSource(now: () => Date): () => string {
     }
     return v7({ random, msecs, seq });
   };
+}
+
+/**
+ * An id that is the same at any time and on every machine: a version 7 id (R4) of a time in
+ * milliseconds, with a hash of the text in place of its 74 random bits.
+ */
+export function deriveId(milliseconds: number, text: string): string {
+  const digest = hash('sha256', text);
+  const time = milliseconds.toString(16).padStart(12, '0');
+  // RFC 9562 §4.1, §4.2: the variant's two bits, and the version.
+  const variant = ((Number.parseInt(digest.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  const end = `${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${digest.slice(13, 16)}-${end}`;
 }
 
 /** A UUID of any version in text form (RFC 9562 §4): 8-4-4-4-12 hex digits. */

@@ -78,6 +78,16 @@ export function createLocalClock(now: () => Date): () => string {
   };
 }
 
+/** The most that the time of an id can be (RFC 9562 §5.7): 48 bits. */
+const millisecondsMax = 2 ** 48 - 1;
+
+/** The time of an id for a date-time in canonical form, in milliseconds; the nearest that fits. */
+export function toMilliseconds(localDateTime: string): number {
+  if (localDateTime.startsWith('-')) return 0;
+  const milliseconds = Date.parse(`${localDateTime}Z`);
+  return Number.isNaN(milliseconds) ? millisecondsMax : Math.max(0, milliseconds);
+}
+
 /** Java's `EXCEEDS_PAD`: more than four digits need a sign, and `+` needs more than four digits. */
 function toYear(sign: string, digits: string): number | undefined {
   const year = Number(digits);

@@ -4,16 +4,16 @@
  * of objects or gibibytes of text, and no limit on documents prevents that. These limits also bound
  * the time that an operation holds the event loop.
  *
- * 1. Objects, fields and texts are charged before they become part of the result.
- * 2. A list inside an object that does not fit is dropped: it is null, with an error in its place
- *    (R43). What others have added to one post must not refuse a request that also asks for other
- *    posts. Its size is not charged, but counts as dropped.
- * 3. Anything else that does not fit refuses the request, and so does too much that is dropped.
- * 4. Lists inside objects get nine tenths of a result: the rest is for what cannot be null.
+ * 1. Records are charged when they are read, with all that will be resolved for them
+ *    (`result-size.ts`): nothing is resolved first and refused then.
+ * 2. A list inside an object that does not fit is null, and costs nothing (R43). What others have
+ *    added to one post must not refuse a request that also asks for other posts.
+ * 3. What is read is bounded as well, also for such lists: beyond that no more of them are read.
+ * 4. Anything else that does not fit refuses the request. Its JSON is checked when it is made.
  *
- *     limit 2,000 objects: { allPosts { comments { id } author { id } } }, five posts
- *     5 posts, and the comments of three: 8 objects; those of the fourth are 4,000: null
- *     the comment of the fifth, five authors: 14 objects, which fit
+ *     limit 2,000 objects: { allPosts { comments { id } } }, five posts: 5 * (1 + 10) = 55 objects,
+ *     10 for each list, so that ten comments cost nothing more
+ *     their comments: 700, 700, 1,001 (more than a list may have: null), 700 (575 fit: null), 3
  */
 
 import { GraphQLError, type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
@@ -27,21 +27,17 @@ import {
 } from '../memory-pool.ts';
 import type { Store } from '../store/store.ts';
 import { errorsMax, RequestError, toRefusal } from './errors.ts';
-import { createPermits } from './permits.ts';
-import { createShapes, lengthOf, ResultSize, type Selection } from './result-size.ts';
+import { createPace } from './pace.ts';
+import { createShapes, lengthOf, listObjects, type Shape, textBytesOf } from './result-size.ts';
 
 /** Limit for a result (R39), unless a quarter of the memory for all requests is less. */
 const resultBytesMax = 4 * 1024 * 1024;
-/** Limit for the bytes of the records that were read for a result with few of their fields. */
-const recordBytesMax = 16 * 1024 * 1024;
-/** The share of a result for lists inside objects. */
-const nestedShare = 0.9;
-/** Operations with more than 250 records that may go on at the same time (see `permits.ts`). */
-const largeMax = 4;
-/** Limit for lists that are dropped, because each is an error … */
-const droppedMax = 1_000;
-/** … and for what was read for these lists: this many times a whole result. */
-const droppedResultsMax = 3;
+/** Limit for the characters of the records that were read, also of fields that are not selected. */
+const readBytesMax = 16 * 1024 * 1024;
+/** A copy of a record whose texts are in memory in any case. */
+const copyBytes = 128;
+/** Objects that go on in one iteration after a store has answered later. */
+const paceObjects = 250;
 
 export type BudgetLimits = ReturnType<typeof createBudgetLimits>;
 
@@ -57,12 +53,11 @@ export function createBudgetLimits({ config, store }: BudgetDeps, pool?: MemoryP
     objects: config.graphqlObjectsMax,
     /** For the results, and for their JSON. */
     bytes: Math.min(resultBytesMax, share),
-    /** For records that were read for this request alone. */
-    recordBytes: Math.min(recordBytesMax, share),
+    readBytes: Math.min(readBytesMax, share),
     /** True if the records that are charged are in memory in any case. */
     keepsObjects: store.keepsObjects,
     pool,
-    permits: createPermits(largeMax),
+    pace: createPace(paceObjects),
     shapeOf: createShapes(),
   };
 }
@@ -73,20 +68,16 @@ export class Budget {
   /** Of the connection that holds the result until its client has taken it. */
   readonly #connection: ConnectionMemory | undefined;
   #reservation: Reservation | undefined;
-  /** What the results hold. */
-  readonly #held = new ResultSize();
-  #droppedLists = 0;
-  /** What was read for the dropped lists, in whole results. */
-  #droppedResults = 0;
+  /** What the results hold, as far as it is known before they are resolved. */
+  readonly #held = { objects: 0, bytes: 0 };
   #jsonBytes = 0;
-  /** Records that were read for this request alone, also for lists that were dropped. */
-  #recordBytes = 0;
-  /** Of results, lists that are being read, records and JSON; approximate. */
-  #memory = 0;
-  #isReleased = false;
+  /** What was read, also for lists that are null. Characters: for this request alone. */
+  readonly #read = { records: 0, bytes: 0 };
+  #nulls = 0;
+  #lastNull: Error | undefined;
   /**
-   * Set beyond the limits, and permanent: a RequestError if the request asks for too much,
-   * `overloaded` if all requests together hold too much.
+   * Set beyond the limits and at the end, and permanent: a RequestError if the request asks for too
+   * much, `overloaded` if all requests together hold too much.
    */
   #refusal: Error | undefined;
 
@@ -95,116 +86,101 @@ export class Budget {
     this.#connection = connection;
   }
 
-  /** Charges objects and bytes of results. Throws beyond the limits, and from then on. */
-  charge(objects: number, bytes: number): void {
-    this.#held.add(objects, bytes);
-    this.#check(bytes);
+  /** Charges an object with all that is resolved for it. Throws beyond the limits, from then on. */
+  chargeObject(info: GraphQLResolveInfo): void {
+    const { objects, bytes } = this.limits.shapeOf(info);
+    this.#charge(info, objects, bytes);
   }
 
-  /** Charges the JSON of a result. Throws as `charge` does. */
-  chargeJson(bytes: number): void {
-    this.#jsonBytes += bytes;
-    this.#check(bytes);
-  }
-
-  /** Charges one object and its selected fields. Throws as `charge` does. */
-  chargeObject(selection: Selection): void {
-    this.charge(1, this.limits.shapeOf(selection).bytes);
-  }
-
-  /** Charges the selected texts of a record, and returns it. Throws as `charge` does. */
-  chargeTexts<T extends object | undefined>(record: T, selection: Selection): T {
+  /** Charges the texts of an object that was read, and returns it. Throws as `chargeObject`. */
+  chargeTexts<T extends object | undefined>(record: T, info: GraphQLResolveInfo): T {
     if (record === undefined) return record;
-    const length = this.#held.addTexts([record], this.limits.shapeOf(selection));
-    this.#check(length + this.#addRecords([record]));
+    this.countRead([record], info);
+    this.#charge(info, 0, this.#textBytesOf([record], this.limits.shapeOf(info)));
     return record;
   }
 
-  /** Adds records to a list that is being read. Throws `drop`, and beyond the limits. */
-  addTo(size: ResultSize, records: readonly object[], info: GraphQLResolveInfo): void {
+  /** Charges the records of a list. Throws, and charges nothing, if the list does not fit. */
+  chargeRecords(records: readonly object[], info: GraphQLResolveInfo): void {
     const shape = this.limits.shapeOf(info);
-    const recordBytes = this.#addRecords(records);
-    const memory = size.addRecords(records, shape) + recordBytes;
-    size.recordBytes += recordBytes;
-    size.memory += memory;
-    this.#take(memory);
-    if (!this.#fits(shareOf(info), size)) throw this.drop(size, info);
+    const objects = Math.max(0, records.length * shape.objects - chargedBefore(info));
+    this.#charge(info, objects, records.length * shape.bytes + this.#textBytesOf(records, shape));
   }
 
-  /** Makes a list that was read part of the result. */
-  keep(size: ResultSize): void {
-    this.#held.addSize(size);
+  /** Charges the JSON of a result. Throws as `chargeObject` does. */
+  chargeJson(bytes: number): void {
+    this.#jsonBytes += bytes;
+    this.#reserve();
+    if (this.#jsonBytes > this.limits.bytes) throw this.#refuse(tooMuch(this.limits));
   }
 
-  /** The objects that a list may still have. Throws as `charge` does. */
-  objectsLeft(info: GraphQLResolveInfo): number {
-    this.#take(0);
-    return Math.max(0, Math.floor(this.limits.objects * shareOf(info)) - this.#held.objects);
+  /** Throws if the request was refused. */
+  check(): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
   }
 
-  /** Counts what was read, or only counted, for a list that is dropped. */
-  countDropped(objects: number, bytes = 0): void {
-    const { limits } = this;
-    this.#droppedResults += Math.max(objects / limits.objects, bytes / limits.bytes);
+  /** The records that a list may still have. */
+  recordsLeft(info: GraphQLResolveInfo): number {
+    const left = this.limits.objects - this.#held.objects + chargedBefore(info);
+    return Math.max(0, Math.floor(left / this.limits.shapeOf(info).objects));
   }
 
-  /** Returns the error for a list that does not fit. Its records are counted as dropped. */
-  drop(size: ResultSize, { path, fieldNodes }: GraphQLResolveInfo): Error {
-    this.#droppedLists += 1;
-    this.countDropped(size.objects, size.bytes);
-    const isMuch = this.#droppedLists > droppedMax || this.#droppedResults > droppedResultsMax;
-    if (path.prev === undefined || isMuch) return this.#refuse(tooMuch(this.limits));
-    this.#memory -= size.memory;
-    this.#reservation?.set(this.#memory);
+  /** Counts records that were read, or copied. Throws if that is more than may be read. */
+  countRead(records: readonly object[], info: GraphQLResolveInfo, areCopies = false): void {
+    this.#read.records += records.length;
+    if (!this.limits.keepsObjects) this.#read.bytes += lengthOf(records);
+    else if (areCopies) this.#read.bytes += copyBytes * records.length;
+    this.#reserve();
+    this.checkRead(info);
+  }
+
+  /** Throws if no more may be read, and if the request was refused. */
+  checkRead(info: GraphQLResolveInfo): void {
+    this.check();
+    const { objects, readBytes } = this.limits;
+    if (this.#read.records > 2 * objects || this.#read.bytes > readBytes) throw this.refuse(info);
+  }
+
+  /** Returns the error for what does not fit: of a list inside an object, or of the request. */
+  refuse({ path, fieldNodes }: GraphQLResolveInfo): Error {
+    if (path.prev === undefined) return this.#refuse(tooMuch(this.limits));
+    this.#nulls += 1;
+    // A result shows `errorsMax` errors, and to make one takes as long as to read a list.
+    if (this.#lastNull !== undefined && this.#nulls > errorsMax) return this.#lastNull;
     const message =
-      'The list does not fit into the result; ask for less of it, with `first` and `after`.';
+      `The list has more than ${nestedRecordsMax} records, or does not fit into the result; ask ` +
+      'for less of it, with `first` and `after`.';
     const originalError = new AppError('content_too_large', message);
-    // A result has at most `errorsMax` errors, and locating an error takes long.
-    const nodes = this.#droppedLists <= errorsMax ? fieldNodes : [];
-    return new GraphQLError(message, { nodes, path: responsePathAsArray(path), originalError });
+    const options = { nodes: fieldNodes, path: responsePathAsArray(path), originalError };
+    return (this.#lastNull = new GraphQLError(message, options));
   }
 
   /** Returns the memory of the budget to the pool. Nothing can be charged after that. */
   release(): void {
-    this.#isReleased = true;
+    this.#refusal ??= ended;
     this.#reservation?.release();
     this.#reservation = undefined;
   }
 
-  /** Adds records that a store made for this read alone. Returns their memory. */
-  #addRecords(records: readonly object[]): number {
-    const bytes = this.limits.keepsObjects ? 0 : lengthOf(records);
-    this.#recordBytes += bytes;
-    return bytes;
+  #charge(info: GraphQLResolveInfo, objects: number, bytes: number): void {
+    const { limits } = this;
+    const held = { objects: this.#held.objects + objects, bytes: this.#held.bytes + bytes };
+    if (held.objects > limits.objects || held.bytes > limits.bytes) throw this.refuse(info);
+    Object.assign(this.#held, held);
+    this.#reserve();
   }
 
-  /** True if the results have room for this too. Texts are measured if that decides it. */
-  #fits(share: number, size?: ResultSize): boolean {
-    const { objects, bytes } = this.limits;
-    if (this.#held.objects + (size?.objects ?? 0) > objects * share) return false;
-    // Of a list that can be dropped, no more is kept in memory than of a whole result.
-    if (share < 1 && size !== undefined && size.recordBytes > bytes) return false;
-    if (this.#held.bytesMax + (size?.bytesMax ?? 0) <= bytes * share) return true;
-    const held = this.#held.measure();
-    return held + (size?.measure(bytes * share - held) ?? 0) <= bytes * share;
+  #textBytesOf(records: readonly object[], shape: Shape): number {
+    return textBytesOf(records, shape, this.limits.bytes - this.#held.bytes);
   }
 
-  #check(bytes: number): void {
-    this.#take(bytes);
-    if (this.#fits(1) && this.#jsonBytes <= this.limits.bytes) return;
-    throw this.#refuse(tooMuch(this.limits));
-  }
-
-  /** Counts memory, and throws beyond the limits, and from then on. */
-  #take(bytes: number): void {
-    this.#memory += bytes;
-    if (this.#refusal !== undefined) throw this.#refusal;
-    // What a store answers when the operation has ended: nobody gets the error.
-    if (this.#isReleased) throw new Error('The operation has ended.');
-    if (this.#recordBytes > this.limits.recordBytes) throw this.#refuse(tooMuch(this.limits));
-    if (this.#memory <= uncountedBytesMax) return;
+  /** Takes memory from the pool. Throws if there is none, and if the request was refused. */
+  #reserve(): void {
+    this.check();
+    const memory = this.#held.bytes + this.#read.bytes + this.#jsonBytes;
+    if (memory <= uncountedBytesMax) return;
     this.#reservation ??= this.limits.pool?.open(this.#connection);
-    if (this.#reservation?.grow(this.#memory - this.#reservation.bytes) === false) {
+    if (this.#reservation?.grow(memory - this.#reservation.bytes) === false) {
       throw this.#refuse(overloaded('Too many responses are being made or sent.'));
     }
   }
@@ -213,20 +189,30 @@ export class Budget {
   #refuse(error: Error): Error {
     // graphql-js locates every error that a resolver throws, which is slow, except one that has a
     // path already. The result, with these errors, is dropped.
-    this.#refusal = Object.assign(error, { path: [] });
+    this.#refusal ??= Object.assign(error, { path: [] });
     // The partial result is not sent, so its memory is free.
     this.release();
-    return error;
+    return this.#refusal;
   }
 }
 
-function shareOf({ path }: GraphQLResolveInfo): number {
-  return path.prev === undefined ? 1 : nestedShare;
+/** What was charged for a list with the object that has it. */
+function chargedBefore({ path }: GraphQLResolveInfo): number {
+  return path.prev === undefined ? 0 : listObjects;
 }
 
-function tooMuch({ objects, bytes, recordBytes }: BudgetLimits): RequestError {
+/**
+ * For what a store answers when the operation has ended: nobody gets it. One for all: its stack
+ * would take a twelfth of `createPost`.
+ */
+const ended = new Error('The operation has ended.');
+
+/** The records of a list inside an object that is asked for without `first` (R43). */
+export const nestedRecordsMax = 1_000;
+
+function tooMuch({ objects, bytes, readBytes }: BudgetLimits): RequestError {
   const message =
-    `The request asks for more than ${objects} objects, ${bytes} bytes, or ${recordBytes} bytes ` +
+    `The request asks for more than ${objects} objects, ${bytes} bytes, or ${readBytes} bytes ` +
     'of records; ask for less at a time, with `first` and `after`.';
   return new RequestError([toRefusal(new AppError('content_too_large', message))]);
 }

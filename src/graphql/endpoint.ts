@@ -1,7 +1,6 @@
 /**
- * The GraphQL endpoint: creates its parts, and responds to requests over HTTP. The first request
- * that needs the endpoint loads it, because `graphql` and `ws` take longer to load than the rest of
- * the service.
+ * The GraphQL endpoint: creates its parts, and responds to requests over HTTP. It is loaded after
+ * the start, because `graphql` and `ws` take longer to load than the rest of the service.
  *
  * 1. A request waits as bytes until the scheduler grants its turn. A cached response needs no turn.
  * 2. In its turn it is decoded, prepared (parsed, checked, validated), executed and responded to,
@@ -11,6 +10,7 @@
 
 import { type Access, findBefore } from '../auth/access.ts';
 import { AppError, type GraphqlCode } from '../errors.ts';
+import { createClientAddress } from '../http/client-address.ts';
 import { markReplayed, readIdempotencyKey } from '../http/idempotency.ts';
 import { parseJson } from '../http/json.ts';
 import type { LogFacts } from '../log.ts';
@@ -21,23 +21,18 @@ import type { MadeResponse, ResponseCache } from '../records/response-cache.ts';
 import type { Account } from '../store/model.ts';
 import type { RequestContext, RequestFacts } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
-import {
-  createEngine,
-  type Engine,
-  type EngineDeps,
-  type Executed,
-  type Operation,
-} from './engine.ts';
-import { RequestError, toErrors } from './errors.ts';
+import { createEngine, type Engine, type EngineDeps, type Operation } from './engine.ts';
+import { RequestError } from './errors.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
+import { checkBatchKey, checkOperation, runBatch } from './http/batch.ts';
 import {
   decodeBody,
-  invalidRequest,
   negotiateType,
   parseQueryString,
   refusalResponse,
   type Requests,
   resultResponse,
+  takesEvents,
   wantsEvents,
 } from './http/messages.ts';
 import { type MultipartDeps, readOperations } from './http/multipart.ts';
@@ -61,12 +56,7 @@ export function createEndpoint(deps: EndpointDeps) {
   const { ready } = deps.store.comments;
   const subscriptions = createSubscriptions({ ...deps, engine, distinctMax, ready });
   const streams = createEventStreams(subscriptions, config);
-  const sockets = createWebSocketEndpoint({
-    ...deps,
-    engine,
-    subscriptions,
-    now: () => performance.now(),
-  });
+  const sockets = createWebSocketEndpoint({ ...deps, engine, subscriptions });
 
   return {
     ...createHttpEndpoint({ ...deps, engine, streams }),
@@ -87,7 +77,7 @@ export function createEndpoint(deps: EndpointDeps) {
 }
 
 interface HttpDeps
-  extends MultipartDeps, Pick<EngineDeps, 'log' | 'metrics'>, Pick<Access, 'viewerOf'> {
+  extends MultipartDeps, Pick<EngineDeps, 'metrics'>, Pick<Access, 'viewerOf' | 'writesNeedToken'> {
   readonly engine: Engine;
   readonly streams: EventStreams;
   readonly responses: ResponseCache;
@@ -98,18 +88,20 @@ const keyBytesMax = 65_536;
 
 export function createHttpEndpoint(deps: HttpDeps) {
   const { config, engine } = deps;
+  const clientAddress = createClientAddress(config.trustedProxies);
 
   /** Responds from the cache, or when the turn of the request has come. */
   const respond = async (input: Input): Promise<HttpResponse> => {
     const findViewer = () => deps.viewerOf(input.request);
-    const viewer = engine.hasOwners ? await findBefore(findViewer) : findViewer;
+    const viewer = engine.hasReaders ? await findBefore(findViewer) : findViewer;
     // R36: without its token, a request that is in the cache is refused like any other.
     const { reader, isAuthorized } = identify(engine, viewer);
     const key = isAuthorized ? input.key : undefined;
     let isCached = true;
     const make = (records: TrackedRecords): Promise<MadeResponse> => {
       isCached = false;
-      return respondNow(deps, input, { requestId: input.request.id, viewer, records });
+      const client = (): string => clientAddress(input.request);
+      return respondNow(deps, input, { requestId: input.request.id, client, viewer, records });
     };
     const { run: runInTurn } = engine.scheduler;
     const response = await deps.responses.respond(key, make, { reader, runInTurn });
@@ -136,7 +128,9 @@ export function createHttpEndpoint(deps: HttpDeps) {
       try {
         // A key that is not valid is refused before the files are received.
         readIdempotencyKey(request);
-        return await respond({ request, decode: await readOperations(request, upload, deps) });
+        const beforeFile = () => refuseStranger(deps, request);
+        const decode = await readOperations(request, upload, { ...deps, beforeFile });
+        return await respond({ request, decode });
       } catch (error) {
         return refusalResponse(error, negotiateType(request));
       } finally {
@@ -150,6 +144,12 @@ export function createHttpEndpoint(deps: HttpDeps) {
       return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
     },
   };
+}
+
+/** R23: a token is checked before the first byte of a file is stored. */
+async function refuseStranger(deps: HttpDeps, request: HttpRequest): Promise<void> {
+  if (!deps.writesNeedToken || (await deps.viewerOf(request)) !== undefined) return;
+  throw new AppError('missing_token', 'An upload needs a bearer token.');
 }
 
 interface Input {
@@ -176,17 +176,18 @@ async function respondNow(
     const key = request.method === 'POST' ? readIdempotencyKey(request) : undefined;
     const requests = key === undefined ? decode() : withHeaderKey(decode(), key);
     if (isBatch(requests)) {
-      const executed = await runBatch(deps, requests, context);
+      if (key !== undefined) await checkBatchKey(engine, requests, { key, requestId: request.id });
+      const executed = await runBatch(engine, requests, context);
       request.logFacts = toLogFacts(`batch of ${requests.length}`, executed.codes);
       return withReplay(resultResponse(executed, type), context);
     }
-    const lastEventId = asEvents ? request.header('last-event-id') : undefined;
+    const lastEventId = takesEvents(request) ? request.header('last-event-id') : undefined;
     const asked = lastEventId ? { ...requests, lastEventId } : requests;
     const prepared = engine.prepare(asked, request.id);
     operation = prepared;
-    if (asEvents && prepared.type === 'subscription') {
+    if (prepared.type === 'subscription' && takesEvents(request)) {
       const account = await engine.authorize(facts.viewer);
-      return toUncacheable(await streams.open(prepared, request.memory, account));
+      return toUncacheable(await streams.open(prepared, request, account));
     }
     checkOperation(prepared, request.method);
     const executed = await engine.execute(prepared, context);
@@ -218,8 +219,8 @@ function toLogFacts(operation: string | undefined, codes: readonly GraphqlCode[]
   return { operation: operation?.slice(0, 64), codes: distinct === '' ? undefined : distinct };
 }
 
-function withReplay(response: MadeResponse, { writes }: RequestContext): MadeResponse {
-  return writes !== undefined && writes.replays > 0 ? markReplayed(response) : response;
+function withReplay(response: MadeResponse, { replays }: RequestContext): MadeResponse {
+  return replays > 0 ? markReplayed(response) : response;
 }
 
 /** Marks a response that must not be cached. */
@@ -244,47 +245,4 @@ function decodeQuery(request: HttpRequest): GraphqlRequest {
 
 function isBatch(requests: Requests): requests is Extract<Requests, readonly unknown[]> {
   return Array.isArray(requests);
-}
-
-/** Throws an AppError for an operation that must not run over this method. */
-function checkOperation({ type }: Operation, method = 'POST'): void {
-  if (type === 'subscription') {
-    const message =
-      'A subscription needs a WebSocket at /graphql, or a request for text/event-stream.';
-    throw invalidRequest(message);
-  }
-  if (type === 'mutation' && method !== 'POST') {
-    const headers = ['Allow', 'POST'];
-    throw new AppError('method_not_allowed', 'A mutation is sent with POST.', { headers });
-  }
-}
-
-/** Runs operations in sequence (R26). An error of one of them is part of its result. */
-export async function runBatch(
-  { engine, log }: Pick<HttpDeps, 'engine' | 'log'>,
-  requests: readonly (GraphqlRequest | AppError)[],
-  context: RequestContext,
-): Promise<Executed> {
-  const { requestId } = context.facts;
-  const texts: string[] = [];
-  const codes: GraphqlCode[] = [];
-  let isRepeatable = true;
-  for (const request of requests) {
-    try {
-      if (request instanceof AppError) throw request;
-      const executed = await engine.scheduler.run(() => {
-        const operation = engine.prepare(request, requestId);
-        checkOperation(operation);
-        return engine.execute(operation, context);
-      });
-      texts.push(executed.json);
-      codes.push(...executed.codes);
-      isRepeatable &&= executed.isRepeatable;
-    } catch (error) {
-      codes.push(...engine.countRefusal(error));
-      texts.push(JSON.stringify({ errors: toErrors(error, log, requestId) }));
-      isRepeatable = false;
-    }
-  }
-  return { json: `[${texts.join(',')}]`, codes, isRepeatable };
 }

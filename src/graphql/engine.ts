@@ -16,30 +16,31 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
-import type { Subscribed } from '../domain/comments.ts';
-import type { GraphqlCode } from '../errors.ts';
+import { AppError, type GraphqlCode } from '../errors.ts';
 import { invalidKey } from '../http/idempotency.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
-import type { Comment } from '../store/model.ts';
+import type { Announced } from '../domain/comments.ts';
+import type { Author, Comment } from '../store/model.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { createBudgetLimits } from './budget.ts';
 import { type ContextDeps, createIdentity, RequestContext, type RequestFacts } from './context.ts';
 import { createDocuments, type GraphqlRequest, type ValidDocument } from './documents/documents.ts';
-import { readResume, type Resume } from './documents/resuming.ts';
+import { collectFields, findFragments } from './documents/limits.ts';
+import { checkEvent, type OwnArguments, readOwnArguments } from './documents/own-arguments.ts';
 import type { TrustedDocuments } from './documents/trusted-documents.ts';
 import {
-  codesOf,
   createErrorCounter,
   type ErrorCounter,
   errorsMax,
-  isOutage,
+  isRefusal,
   refuseRequest,
   RequestError,
   toErrors,
   toFieldErrors,
 } from './errors.ts';
+import { refuseKey } from './once.ts';
 import { createSchema } from './schema/schema.ts';
 
 /** An operation that was parsed, is within the limits and is valid, so that it can run. */
@@ -52,8 +53,8 @@ export interface Operation
   readonly name: string | undefined;
   /** True for a query that leaves nothing behind: one with a hash may register its document. */
   readonly isPure: boolean;
-  /** Where a subscription resumes, if it does. */
-  readonly resume?: Resume | undefined;
+  /** Of a subscription. */
+  readonly own?: OwnArguments | undefined;
 }
 
 /** The result of an operation as JSON. */
@@ -68,9 +69,12 @@ export interface Executed {
 /** An active subscription. */
 export interface Subscription {
   /** `return()` ends the source at once; `next()` rejects with the error of the source. */
-  readonly events: AsyncIterator<Comment> & Pick<Subscribed<Comment>, 'position' | 'ahead'>;
-  /** Executes one event, within limits of its own, and returns its JSON. Never rejects. */
-  readonly toJson: (event: Comment) => Promise<string>;
+  readonly events: AsyncIterator<Announced>;
+  /**
+   * Executes one event, within limits of its own, and returns its JSON. Never rejects. `author`: of
+   * the comment, if it is asked for.
+   */
+  readonly toJson: (event: Comment, author?: Author) => Promise<string>;
 }
 
 export interface EngineDeps extends ContextDeps {
@@ -87,11 +91,11 @@ export interface EngineDeps extends ContextDeps {
 export type Engine = ReturnType<typeof createEngine>;
 
 export function createEngine(deps: EngineDeps) {
-  const { config, log, metrics, scheduler, hasOwners } = deps;
+  const { config, log, metrics, scheduler, hasOwners, hasReaders } = deps;
   const schema = createSchema();
   const findDocument = createDocuments(schema, config, deps.trustedDocuments);
-  const countErrors = createErrorCounter(metrics);
-  const { toArgs, run, runEvent } = createExecution(schema, { countErrors, log });
+  const errors = createErrorCounter(metrics, log);
+  const { toArgs, run, runEvent } = createExecution(schema, errors);
   const requestLimits = createBudgetLimits(deps, deps.pool);
   const eventLimits = createBudgetLimits(deps);
   const { authorize, readerOf } = createIdentity(deps);
@@ -100,17 +104,19 @@ export function createEngine(deps: EngineDeps) {
     schema,
     scheduler,
     hasOwners,
-    /** Counts an error in place of a result; returns its codes. */
-    countRefusal: (error: unknown) => countErrors(codesOf(error)),
+    hasReaders,
+    countRefusal: errors.countRefusal,
+    refuse: errors.refuse,
     /** Creates the context of one request or batch; the caller releases it. */
     createContext: (facts: RequestFacts) => new RequestContext(deps, facts, requestLimits),
-    /** Throws only RequestErrors, for a request that cannot run. */
+    /** Throws a RequestError, or an AppError about its key, for a request that cannot run. */
     prepare(request: GraphqlRequest, requestId: string): Operation {
       const startedAt = performance.now();
       try {
         return toOperation(schema, request, findDocument(request));
       } catch (error) {
         metrics?.operation('unknown', 'refused', performance.now() - startedAt);
+        if (error instanceof AppError && error.code === 'invalid_idempotency_key') throw error;
         throw new RequestError(toErrors(error, log, requestId));
       }
     },
@@ -127,14 +133,13 @@ export function createEngine(deps: EngineDeps) {
       const account = isPromise(authorized) ? await authorized : authorized;
       context.reader = readerOf(account);
       let outcome: Outcome = 'refused';
-      context.beginExecution(operation);
+      context.once = operation.once;
       try {
         const executing = run(operation, context);
         const executed = isPromise(executing) ? await executing : executing;
         outcome = executed.codes.length > 0 ? 'error' : 'ok';
         return executed;
       } finally {
-        context.endExecution();
         metrics?.operation(operation.type, outcome, performance.now() - startedAt);
       }
     },
@@ -145,26 +150,21 @@ export function createEngine(deps: EngineDeps) {
       if (!(Symbol.asyncIterator in source)) {
         throw new RequestError(toFieldErrors(source.errors ?? [], facts.requestId, log));
       }
-      const toJson = (event: Comment) => runEvent(operation, openContext(), event);
-      // The schema has one subscription, whose source yields comments.
-      return { events: source[Symbol.asyncIterator]() as Subscribed<Comment>, toJson };
+      const toJson = (event: Comment, author?: Author) => {
+        const context = openContext();
+        context.author = author;
+        return runEvent(operation, context, event);
+      };
+      // The schema has one subscription, whose source yields comments with their places.
+      return { events: source[Symbol.asyncIterator]() as AsyncIterator<Announced>, toJson };
     },
   };
-}
-
-const noCodes: readonly GraphqlCode[] = [];
-
-/** Approximate memory of an object of an introspection result, in bytes. */
-const introspectionObjectBytes = 128;
-
-interface ExecutionDeps extends Pick<EngineDeps, 'log'> {
-  readonly countErrors: ErrorCounter;
 }
 
 const executionOptions = { maxCoercionErrors: errorsMax };
 
 /** Runs graphql-js within the limits of a context. */
-function createExecution(schema: GraphQLSchema, { countErrors, log }: ExecutionDeps) {
+function createExecution(schema: GraphQLSchema, { count, refuse }: ErrorCounter) {
   const toArgs = (
     { document, operationName, variables: variableValues }: Operation,
     contextValue: RequestContext,
@@ -189,19 +189,17 @@ function createExecution(schema: GraphQLSchema, { countErrors, log }: ExecutionD
     context: RequestContext,
     event?: unknown,
   ): MaybePromise<Executed> => {
-    const { introspectionObjects: objects } = operation;
-    context.charge(objects, objects * introspectionObjectBytes);
     return andThen(execute(toArgs(operation, context, event)), (executed) => {
       // Beyond the limits the partial result is dropped: all of it is refused.
-      context.charge(0, 0);
-      const result = toResult(executed, context);
+      context.check();
+      const result = withPending(toResult(executed, context), context);
       // In one call, right after the execution: a result that waited for its turn to become JSON
       // would be copied by the collector meanwhile. The limits bound the time that it takes.
       const json = JSON.stringify(result);
       context.chargeJson(Buffer.byteLength(json));
-      const codes = result.errors?.map(({ extensions }) => extensions.code) ?? noCodes;
-      countErrors(codes);
-      const isRepeatable = operation.isPure && codes === noCodes && !context.isPersonal;
+      const codes = result.errors?.map(({ extensions }) => extensions.code) ?? [];
+      count(codes);
+      const isRepeatable = operation.isPure && codes.length === 0 && !context.isPersonal;
       return { json, codes, isRepeatable };
     });
   };
@@ -214,8 +212,7 @@ function createExecution(schema: GraphQLSchema, { countErrors, log }: ExecutionD
     try {
       return (await run(operation, context, event)).json;
     } catch (error) {
-      countErrors(codesOf(error));
-      return JSON.stringify({ errors: toErrors(error, log, context.facts.requestId) });
+      return JSON.stringify({ errors: refuse(error, context.facts.requestId) });
     }
   };
   return { toArgs, run, runEvent };
@@ -225,18 +222,23 @@ function createExecution(schema: GraphQLSchema, { countErrors, log }: ExecutionD
 function toResult({ data, errors }: ExecutionResult, context: RequestContext) {
   if (errors === undefined) return { data };
   const clientErrors = toFieldErrors(errors, context.facts.requestId, context.deps.log);
-  // If the store failed and every root field is null, the operation is refused as a whole.
+  // If for that every root field is null, the operation is refused as a whole.
   const isEmpty = Object.values(data ?? {}).every((value) => value === null);
-  if (data === undefined || (isEmpty && clientErrors.every(isOutage))) {
+  if (data === undefined || (isEmpty && clientErrors.every(isRefusal))) {
     throw new RequestError(clientErrors);
   }
   return { errors: clientErrors, data };
 }
 
+/** Says of comments that they wait: until then their writers do not find them (R48). */
+function withPending<R extends object>(result: R, { pendingComments: ids }: RequestContext) {
+  return ids.length === 0 ? result : { ...result, extensions: { pendingComments: ids.splice(0) } };
+}
+
 function toOperation(
   schema: GraphQLSchema,
   request: GraphqlRequest,
-  { document, shared, introspectionObjects }: ValidDocument,
+  { document, shared }: ValidDocument,
 ): Operation {
   const { operationName, variables, documentHash, lastEventId } = request;
   const definition = getOperationAST(document, operationName);
@@ -249,51 +251,34 @@ function toOperation(
   }
   if (request.hasInvalidKey === true) throw invalidKey();
   const { operation: type, name } = definition;
-  if (type === OperationTypeNode.SUBSCRIPTION) {
-    const read = readResume(schema, document, { operation: definition, variables, lastEventId });
-    const executed = read ? shared : document;
-    const declaring = getOperationAST(executed, operationName) ?? definition;
-    return {
-      document: executed,
-      introspectionObjects,
-      type,
-      name: name?.value,
-      operationName,
-      variables: toShort(declaring, variables),
-      isPure: false,
-      resume: read?.resume,
-    };
-  }
-  // Not a spread, which takes longer than the rest of the preparation of a cached document.
   const operation: Operation = {
     document,
-    introspectionObjects,
     type,
     name: name?.value,
     operationName,
     variables,
     isPure: type === OperationTypeNode.QUERY && documentHash === undefined,
   };
-  const isKeyed = request.once !== undefined && type === OperationTypeNode.MUTATION;
-  return isKeyed ? { ...operation, once: request.once } : operation;
+  if (type === OperationTypeNode.SUBSCRIPTION) {
+    checkEvent(definition, document);
+    const asked = { operation: definition, variables, lastEventId };
+    const own = readOwnArguments(schema, document, asked);
+    if (own === undefined) return operation;
+    const declaring = getOperationAST(shared, operationName) ?? definition;
+    return { ...operation, document: shared, variables: toDeclared(declaring, variables), own };
+  }
+  if (request.once === undefined || type !== OperationTypeNode.MUTATION) return operation;
+  if (collectFields([definition.selectionSet], findFragments(document)).size > 1) {
+    throw refuseKey('the operation must have one mutation');
+  }
+  return { ...operation, once: request.once };
 }
 
-/** An id, which is all that a variable of a subscription can hold, is no longer. */
-const textLengthMax = 36;
-
-/**
- * The declared variables of a subscription, which stay in memory for as long as it does. Of a
- * longer text, which names nothing (R38), only the beginning stays.
- */
-function toShort(
+/** The variables that the document of the group declares: a subscription keeps no others. */
+function toDeclared(
   { variableDefinitions = [] }: OperationDefinitionNode,
   variables: GraphqlRequest['variables'] = {},
 ): GraphqlRequest['variables'] {
   const declared = new Set(variableDefinitions.map(({ variable }) => variable.name.value));
-  const cut = (value: unknown): unknown =>
-    typeof value === 'string' && value.length > textLengthMax
-      ? Buffer.from(value.slice(0, textLengthMax + 1)).toString() // a slice would keep the whole
-      : value;
-  const used = Object.entries(variables).filter(([name]) => declared.has(name));
-  return Object.fromEntries(used.map(([name, value]) => [name, cut(value)]));
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => declared.has(name)));
 }

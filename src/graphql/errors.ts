@@ -28,6 +28,7 @@ const codeOfStatus: Readonly<Record<number, GraphqlCode>> = {
   // Of the errors with 409 only `request_in_progress` (R40) can come from here.
   409: 'UNAVAILABLE',
   413: 'PAYLOAD_TOO_LARGE',
+  429: 'TOO_MANY_REQUESTS',
   503: 'UNAVAILABLE',
   507: 'STORAGE_FULL',
 };
@@ -64,6 +65,11 @@ export function isOutage({ extensions: { code } }: GraphqlError): boolean {
   return code === 'UNAVAILABLE' || code === 'STORAGE_FULL';
 }
 
+/** True for what refuses the whole operation if it has nothing else: it can be sent again. */
+export function isRefusal(error: GraphqlError): boolean {
+  return isOutage(error) || error.extensions.code === 'TOO_MANY_REQUESTS';
+}
+
 /** An error of graphql-js about a document or request, whose message is meant for the client. */
 export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlError {
   return { ...positionOf(error), message: cut(error.message), extensions: { code } };
@@ -85,17 +91,25 @@ export function refuseRequest(code: GraphqlCode, message: string): RequestError 
 }
 
 /** The codes of what was thrown in place of a result. */
-export function codesOf(error: unknown): readonly GraphqlCode[] {
+function codesOf(error: unknown): readonly GraphqlCode[] {
   if (error instanceof RequestError) return error.errors.map(({ extensions }) => extensions.code);
   return [(error instanceof AppError ? toRefusal(error) : toMasked('')).extensions.code];
 }
 
 /** Counts what a client is told, whatever the status of the response. */
-export function createErrorCounter(metrics: GraphqlMetrics | undefined) {
-  return (codes: readonly GraphqlCode[]): readonly GraphqlCode[] => {
+export function createErrorCounter(metrics: GraphqlMetrics | undefined, log: Log) {
+  const count = (codes: readonly GraphqlCode[]): readonly GraphqlCode[] => {
     for (const code of codes) metrics?.graphqlError(code);
     return codes;
   };
+  /** Counts an error in place of a result; returns its codes. */
+  const countRefusal = (error: unknown): readonly GraphqlCode[] => count(codesOf(error));
+  /** As `countRefusal`, but returns its errors, and logs an internal one. */
+  const refuse = (error: unknown, requestId: string): readonly GraphqlError[] => {
+    countRefusal(error);
+    return toErrors(error, log, requestId);
+  };
+  return { count, countRefusal, refuse };
 }
 
 export type ErrorCounter = ReturnType<typeof createErrorCounter>;

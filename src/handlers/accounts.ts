@@ -1,33 +1,28 @@
-/** Login, its renewal, and profile (Spec §4.3, R42). */
+/** Login, its renewal, another password, and profile (Spec §4.3, R42, R51). */
 
 import { usernameLengthMax } from '../auth/accounts.ts';
-import { passwordBytesMax } from '../auth/password.ts';
+import { faultOfPassword, passwordBytesMax } from '../auth/password.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { readJson } from '../http/json.ts';
-import { type Handler, type HttpResponse, uncachedResponse } from '../http/message.ts';
+import {
+  emptyResponse,
+  type Handler,
+  type HttpResponse,
+  uncachedResponse,
+} from '../http/message.ts';
 import { refuseForeign } from '../http/origins.ts';
-import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
-import { anyText, decoderOf } from './decode.ts';
+import { anyText, decoderOf, type Rule } from './decode.ts';
 import type { HandlerDeps } from './deps.ts';
 
-type AccountDeps = Pick<HandlerDeps, 'login' | 'authenticate' | 'refresh' | 'config'>;
+type AccountDeps = Pick<
+  HandlerDeps,
+  'login' | 'changePassword' | 'authenticate' | 'refresh' | 'config'
+>;
 
 export function createAccountHandlers(deps: AccountDeps) {
-  const { login, authenticate, refresh, config } = deps;
+  const { login, changePassword, authenticate, refresh, config } = deps;
   const clientAddress = createClientAddress(config.trustedProxies);
-  // An account record never changes (store/model.ts), so its response can be cached with it.
-  const profiles = new WeakMap<Account, HttpResponse>();
-
-  const toProfile = (account: Account): HttpResponse => {
-    const known = profiles.get(account);
-    if (known !== undefined) return known;
-    const { username, email, id, roles } = account;
-    const response = uncachedResponse(200, { username, email, id, roles });
-    profiles.set(account, response);
-    return response;
-  };
-
   // R22: neither a token nor a profile belongs in a cache.
   return {
     /** `POST /auth/login` (Spec §4.3, R21). */
@@ -35,16 +30,31 @@ export function createAccountHandlers(deps: AccountDeps) {
       // Read before the body: after the client has hung up, the socket has no address any more.
       const address = clientAddress(request);
       const credentials = await readJson(request, config.bodyBytesMax, toCredentials);
-      return toTokenResponse(await login({ ...credentials, address }));
+      const token = await login({ ...credentials, address, requestId: request.id });
+      request.account = credentials.username;
+      return toTokenResponse(token);
     },
     /** `POST /auth/refresh` (R42). A body is not read: all that counts is the token. */
-    refresh: (request) => {
+    refresh: async (request) => {
       refuseForeign(request, config);
-      return andThen(refresh(request), toTokenResponse);
+      return toTokenResponse(await refresh(request));
+    },
+    /** `POST /auth/password` (R51). */
+    password: async (request) => {
+      const address = clientAddress(request);
+      const account = await authenticate(request);
+      const decode = toPasswords(account.username);
+      const passwords = await readJson(request, config.bodyBytesMax, decode);
+      await changePassword(account, { ...passwords, address, requestId: request.id });
+      return emptyResponse(204);
     },
     /** `GET /profile` (Spec §2.5, R22). */
-    profile: (request) => andThen(authenticate(request), toProfile),
+    profile: async (request) => toProfile(await authenticate(request)),
   } satisfies Readonly<Record<string, Handler>>;
+}
+
+function toProfile({ username, email, id, roles }: Account): HttpResponse {
+  return uncachedResponse(200, { username, email, id, roles });
 }
 
 const toTokenResponse = (access_token: string): HttpResponse =>
@@ -56,13 +66,39 @@ const decodeCredentials = decoderOf<{ username: string; password: string }>({
   password: anyText,
 });
 
+/** The new password of an account is stored composed (R21). */
+function toPasswords(username: string) {
+  const aPassword: Rule = (value) =>
+    anyText(value) ?? faultOfPassword(String(value).normalize('NFC'), username);
+  const decode = decoderOf<{ password: string; newPassword: string }>({
+    password: anyText,
+    newPassword: aPassword,
+  });
+  return (body: unknown) => {
+    const { password, newPassword } = decode(body);
+    return {
+      password: copyStart(password, passwordBytesMax),
+      newPassword: newPassword.normalize('NFC'),
+    };
+  };
+}
+
 /** A login can wait for seconds: meanwhile it needs only the start of these texts, as copies. */
 function toCredentials(body: unknown) {
   const { username, password } = decodeCredentials(body);
   return {
-    username: copyStart(username, usernameLengthMax),
+    username: copyStart(toStoredForm(username), usernameLengthMax),
     password: copyStart(password, passwordBytesMax),
   };
+}
+
+/**
+ * As accounts have it (R21): macOS sends it decomposed, keyboards of phones put a space behind it.
+ * What is too long stays so: at most four characters compose to one.
+ */
+function toStoredForm(username: string): string {
+  const bounded = username.trim().slice(0, 4 * usernameLengthMax + 1);
+  return bounded.normalize('NFC');
 }
 
 /** One character more than the limit, so that a text that is too long stays too long. */

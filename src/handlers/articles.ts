@@ -1,15 +1,20 @@
 /** Articles over REST (Spec §4.6). */
 
 import { decodeArticleDraft, patchArticle, patchArticles } from '../domain/articles.ts';
-import type * as PatchModule from '../domain/patch.ts';
 import { toArticleId } from '../domain/ids.ts';
-import { checkConditions, createEtag } from '../http/etag.ts';
+import { toJsonPatch, toMergePatch } from '../domain/patch.ts';
+import { checkConditions, createEtag, hasConditions, preconditionFailed } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';
-import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import {
+  emptyResponse,
+  type Handler,
+  type HttpRequest,
+  type HttpResponse,
+} from '../http/message.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
-import type { Article } from '../store/model.ts';
-import { getPatchType, jsonPatchType, mergePatchType } from './changes.ts';
+import type { Article, ArticleDraft } from '../store/model.ts';
+import type { Articles, Once } from '../store/store.ts';
+import { changeRecord, getPatchType, jsonPatchType, mergePatchType } from './changes.ts';
 import type { HandlerDeps } from './deps.ts';
 import { changeOnce, findOnce, toWritten } from './once.ts';
 
@@ -26,82 +31,108 @@ const route: ListRoute<Article> & RecordRoute<number, Article> = {
   toJson: ({ json }) => json,
 };
 
-type ArticleDeps = Pick<
-  HandlerDeps,
-  'store' | 'viewerOf' | 'responses' | 'records' | 'config' | 'run'
->;
+/** Receives a patch, which waits as bytes for the turn of the change. 415 for other `types`. */
+async function receivePatch(request: HttpRequest, types: readonly string[], bodyBytesMax: number) {
+  const type = getPatchType(request, types);
+  const bytes = await request.readBody(bodyBytesMax);
+  return () => {
+    request.reserveValues(bytes);
+    const body = parseJson(bytes);
+    return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
+  };
+}
 
 /** The parameter `id` is `{id}` of the path. */
-export function createArticleHandlers(deps: ArticleDeps) {
+export function createArticleHandlers(deps: HandlerDeps) {
   const { store, viewerOf, responses, records, config, run } = deps;
   const { articles } = store;
   const { bodyBytesMax } = config;
-  // Only patches need the two packages, so they are loaded with the first patch.
-  let patches: typeof PatchModule | undefined;
-
-  const loadPatches = (): MaybePromise<typeof PatchModule> =>
-    patches ?? import('../domain/patch.ts').then((loaded) => (patches = loaded));
-
-  /** Receives a patch, which waits as bytes for the turn of the change. 415 for other `types`. */
-  const receivePatch = (request: HttpRequest, types: readonly string[]) => {
-    const type = getPatchType(request, types);
-    return andThen(loadPatches(), ({ toJsonPatch, toMergePatch }) =>
-      andThen(request.readBody(bodyBytesMax), (bytes) => () => {
-        request.reserveValues(bytes);
-        const body = parseJson(bytes);
-        return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
-      }),
-    );
-  };
-
+  const get = async (request: HttpRequest): Promise<Article> =>
+    getFound(await articles.find(getId(request, route)), route.noun);
   const [find, created] = [records.find(route), records.created(route, () => undefined)];
   return {
     list: (request) => records.list(request, undefined, route),
     find: (request) => find(request, undefined),
-
     create: async (request) => {
-      const decode = (body: unknown) => decodeArticleDraft(body, bodyBytesMax);
-      const draft = await readJson(request, bodyBytesMax, decode);
-      const saved = await articles.save(draft, await findOnce(request, viewerOf));
+      const draft = await readJson(request, bodyBytesMax, (body) =>
+        decodeArticleDraft(body, bodyBytesMax),
+      );
+      const once = await findOnce(request, viewerOf);
+      const saved = await save(articles, { request, draft, once });
       return toWritten(await created(request, saved.id, `/articles/${saved.id}`), saved);
     },
-
     patchAll: async (request) => {
-      const parsePatch = await receivePatch(request, collectionTypes);
+      const parsePatch = await receivePatch(request, collectionTypes, bodyBytesMax);
       const change = (all: readonly Article[]) => {
         const patch = parsePatch();
         checkConditions(request, () => tagOf(responses, all));
-        return patchArticles(all, patch, bodyBytesMax);
+        return noteChanged(request, all, patchArticles(all, patch, bodyBytesMax));
       };
       return changeOnce(request, deps, async (once) =>
         toWritten(noContent, await articles.changeAll(change, once)),
       );
     },
-
-    // Without a promise if the store needs none: that saves a twentieth of its time.
-    patchOne: (request) => {
+    patchOne: async (request) => {
       const id = getId(request, route);
-      return andThen(receivePatch(request, itemTypes), (parsePatch) => {
-        const change = (article: Article): Article => {
-          const patch = parsePatch();
-          checkConditions(request, () => createEtag(article.json));
-          return patchArticle(article, patch, bodyBytesMax);
-        };
-        return changeOnce(request, deps, (once) =>
-          andThen(articles.change(id, change, once), (saved) => {
-            if (saved !== undefined) return toWritten(noContent, saved);
-            // What is no patch is refused with 400 also where there is no article.
-            return andThen(run(parsePatch), () => getFound<never>(undefined, route.noun));
-          }),
-        );
+      const parsePatch = await receivePatch(request, itemTypes, bodyBytesMax);
+      const change = (article: Article): Article => {
+        const patch = parsePatch();
+        checkConditions(request, () => tagOfOne(article));
+        return patchArticle(article, patch, bodyBytesMax);
+      };
+      return changeOnce(request, deps, async (once) => {
+        const saved = await articles.change(id, change, once);
+        // What is no patch is refused with 400 also where there is no article.
+        if (saved === undefined) await run(parsePatch);
+        return toWritten(noContent, getFound(saved, route.noun));
       });
     },
-
-    /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
-    redirect: (request) =>
-      emptyResponse(308, ['Location', `/api/articles/${getId(request, route)}`]),
+    remove: (request) =>
+      changeRecord(request, { get, tagOf: tagOfOne, viewerOf, store }, ({ id }, options) =>
+        articles.remove(id, options),
+      ),
+    redirect,
   } satisfies Readonly<Record<string, Handler>>;
 }
+
+/** `/articles/{id}`, where the `Location` of a new article points (R12). */
+function redirect(request: HttpRequest): HttpResponse {
+  return emptyResponse(308, ['Location', `/api/articles/${getId(request, route)}`]);
+}
+
+interface Creation {
+  readonly request: HttpRequest;
+  readonly draft: ArticleDraft;
+  readonly once: Once | undefined;
+}
+
+/** Saves it. Conditions hold for an article with an id, which may replace another (R15). */
+async function save(articles: Articles, { request, draft, once }: Creation) {
+  const { id, json } = draft;
+  if (!hasConditions(request)) return articles.save(draft, once);
+  const mustExist = request.header('if-match') !== undefined;
+  if (id === undefined && !mustExist) return articles.save(draft, once);
+  if (id === undefined) throw preconditionFailed();
+  const replace = (article: Article): Article => {
+    checkConditions(request, () => tagOfOne(article));
+    return { id, json };
+  };
+  for (;;) {
+    const replaced = await articles.change(id, replace, once);
+    if (replaced !== undefined) return replaced;
+    if (mustExist) throw preconditionFailed();
+    const created = await articles.create({ id, json }, once);
+    if (created !== undefined) return created;
+  }
+}
+
+function noteChanged(request: HttpRequest, before: readonly Article[], after: readonly Article[]) {
+  const changed = after.filter((article, index) => article !== before[index]);
+  request.changed = changed.map(({ id }) => `${id}`);
+  return after;
+}
+
+const tagOfOne = ({ json }: Article): string => createEtag(json);
 
 /** The present tag of the list of all, which is short enough to be changed and to have one. */
 function tagOf({ read }: HandlerDeps['responses'], all: readonly Article[]): string {

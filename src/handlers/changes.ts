@@ -39,36 +39,40 @@ interface Current<T> extends OnceDeps {
   /** Returns what the request is for, or throws. */
   readonly get: (request: HttpRequest) => MaybePromise<T>;
   readonly tagOf: (current: T) => string;
+  /** For what has `Last-Modified`. */
+  readonly dateOf?: (current: T) => number;
 }
 
-interface Change<T> extends Omit<Current<T>, 'tagOf'> {
-  readonly toJson: (record: T) => string;
+/** Returns the function that gives a record the tag of its JSON, as a GET of it has. */
+export const tagBy =
+  <T>(toJson: (record: T) => string) =>
+  (record: T): string =>
+    createEtag(toJson(record));
+
+/** Returns what is read. If there is no record, 404 comes before any fault of the body. */
+export async function readFor<T>(get: () => MaybePromise<unknown>, read: Promise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    await get();
+    throw error;
+  }
 }
 
 /**
  * Changes or removes a record, or throws 404 or 412. `apply` returns false if the record was
  * removed, or has not the members of `expected` any more: then the tag is compared again.
  */
-export function changeRecord<T extends { readonly id: string }>(
+export function changeRecord<T>(
   request: HttpRequest,
-  { toJson, ...deps }: Change<T>,
-  apply: (id: string, options: ChangeOptions<T>) => MaybePromise<Changed>,
-): MaybePromise<HttpResponse> {
-  const tagOf = (record: T): string => createEtag(toJson(record));
-  return changeCurrent(request, { ...deps, tagOf }, ({ id }, options) => apply(id, options));
-}
-
-/** As `changeRecord`, for what has another tag. */
-export function changeCurrent<T>(
-  request: HttpRequest,
-  { get, tagOf, ...deps }: Current<T>,
+  { get, tagOf, dateOf, ...deps }: Current<T>,
   apply: (current: T, options: ChangeOptions<T>) => MaybePromise<Changed>,
-): MaybePromise<HttpResponse> {
+): Promise<HttpResponse> {
   const askedAt = performance.now();
   return changeOnce(request, deps, async (once) => {
     for (;;) {
       const current = await get(request);
-      const hasConditions = checkConditions(request, () => tagOf(current));
+      const hasConditions = checkConditions(request, () => tagOf(current), dateOf?.(current));
       const expected = hasConditions ? current : undefined;
       const changed = await apply(current, { expected, once, askedAt });
       if (changed !== false) return toWritten(emptyResponse(204), changed);

@@ -1,10 +1,11 @@
 /** Decodes request bodies: typed values, or one 422 that names every fault (R5, R8). */
 
+import { faultOfName } from '../domain/comments.ts';
 import { type FieldError, invalidBody } from '../errors.ts';
 import { isObject } from '../http/json.ts';
 
 /** Returns what is wrong with the value of a member, or undefined. */
-type Rule = (value: unknown) => string | undefined;
+export type Rule = (value: unknown) => string | undefined;
 
 /**
  * Returns a decoder of the members that have a rule; unknown ones are ignored (R8). It returns only
@@ -38,12 +39,20 @@ export const text: Rule = (value) =>
     ? undefined
     : (anyText(value) ?? 'must not be blank');
 
+/** The name of who writes a comment (R48). */
+export const aName: Rule = (value) => anyText(value) ?? faultOfName(String(value));
+
 export const flag: Rule = (value) =>
   typeof value === 'boolean' ? undefined : 'must be true or false';
 
 export function oneOf(words: readonly string[]): Rule {
   const message = `must be one of ${words.join(', ')}`;
   return (value) => (words.includes(value as string) ? undefined : message);
+}
+
+/** For an optional member of a record that is created: null counts as absent (R8). */
+export function optionalOrNull(rule: Rule): Rule {
+  return (value) => (value == null ? undefined : rule(value));
 }
 
 export function optional(rule: Rule): Rule {

@@ -1,7 +1,7 @@
 /** What the handlers use: each takes the parts that it needs. */
 
 import type { Access } from '../auth/access.ts';
-import type { Login } from '../auth/login.ts';
+import type { ChangePassword, Login } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { AddComment } from '../domain/comments.ts';
 import type { Log } from '../log.ts';
@@ -18,9 +18,13 @@ export interface HandlerDeps extends Access {
   readonly records: RecordResponses;
   readonly responses: ResponseCache;
   readonly toListResponse: ToListResponse;
-  readonly uploads: Pick<Uploads, 'begin' | 'list' | 'readPage' | 'open' | 'remove' | 'requests'>;
+  readonly uploads: Pick<
+    Uploads,
+    'begin' | 'list' | 'readPage' | 'read' | 'keepReplaced' | 'remove' | 'requests'
+  >;
   readonly addComment: AddComment;
   readonly login: Login;
+  readonly changePassword: ChangePassword;
   readonly log: Log;
   readonly run: RunInTurn;
   /** Names files that come without a name (Spec §4.4 rule 2). */

@@ -1,4 +1,7 @@
-/** GraphQL over HTTP and WebSocket (Spec §4.1, §6, R25 to R28). Loads the engine on first use. */
+/**
+ * GraphQL over HTTP and WebSocket (Spec §4.1, §6, R25 to R28). The engine is loaded after the
+ * start.
+ */
 
 import { AppError, toStack } from '../errors.ts';
 import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
@@ -12,19 +15,17 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from '../http/message.ts';
-import { endWithProblem } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
-import type { HandlerDeps } from './deps.ts';
 
 export type GraphqlHandlers = ReturnType<typeof createGraphqlHandlers>;
 
-interface GraphqlDeps extends EndpointDeps, Pick<HandlerDeps, 'writing'> {
+interface GraphqlDeps extends EndpointDeps {
   /** Whether there is a page to lead browsers to. */
   readonly hasUi: boolean;
 }
 
 export function createGraphqlHandlers(deps: GraphqlDeps) {
-  const { log, writing, hasUi } = deps;
+  const { log, hasUi } = deps;
   let endpoint: GraphqlEndpoint | undefined;
   let loading: Promise<GraphqlEndpoint> | undefined;
   let isClosed = false;
@@ -45,29 +46,32 @@ export function createGraphqlHandlers(deps: GraphqlDeps) {
   };
   const open = (): Promise<GraphqlEndpoint> => (loading ??= load());
 
-  /** R23: a token is checked before the first byte of an upload is stored. */
-  const postMultipart = writing(async (request) => (await open()).postMultipart(request));
-
   return {
+    /** Loads the engine, before a request needs it. After a failure, a request tries again. */
+    load: open,
     /** One operation, a batch, or a multipart request. */
     post: async (request: HttpRequest): Promise<HttpResponse> => {
       const contentType = request.header('content-type');
       if (isJsonType(contentType)) return (await open()).post(request);
       if (parseMediaType(contentType ?? '')?.essence === 'multipart/form-data') {
-        return postMultipart(request);
+        return (await open()).postMultipart(request);
       }
       const accept = 'application/json, multipart/form-data';
       const message = `The body must be one of: ${accept}.`;
       throw new AppError('unsupported_media_type', message, { headers: ['Accept', accept] });
     },
-    get: async (request: HttpRequest): Promise<HttpResponse> =>
-      hasUi && request.query === '' && isBrowser(request) ? toUi : (await open()).get(request),
+    get: async (request: HttpRequest): Promise<HttpResponse> => {
+      // R6a: with the headers of an upgrade it would not be here. Some proxies drop them.
+      if (request.header('sec-websocket-key') !== undefined) throw upgradeRequired();
+      if (hasUi && request.query === '' && isBrowser(request)) return toUi;
+      return (await open()).get(request);
+    },
     /** The schema as a file. */
     schema: schemaFile,
     upgrade: ((incoming, socket, handshake) => {
       open().then(
         (opened) => opened.upgrade(incoming, socket, handshake),
-        (error: unknown) => endWithProblem(socket, error as AppError), // see `load`
+        (error: unknown) => handshake.refuse(error as AppError), // see `load`
       );
     }) satisfies UpgradeListener,
     /** The numbers of open connections and subscriptions. */
@@ -78,6 +82,13 @@ export function createGraphqlHandlers(deps: GraphqlDeps) {
       await endpoint?.close();
     },
   };
+}
+
+/** RFC 9110 §15.5.22. It is the last one: Node reads no request behind a handshake. */
+function upgradeRequired(): AppError {
+  const message = 'A WebSocket needs `Upgrade: websocket` and `Connection: upgrade`.';
+  const headers = ['Upgrade', 'websocket', 'Connection', 'Upgrade, close'];
+  return new AppError('upgrade_required', message, { headers });
 }
 
 /** R35: only for an `Accept` that prefers a page to JSON, which programs do not send. */

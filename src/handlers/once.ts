@@ -1,13 +1,8 @@
 /** Writes over REST that are done once under a key (R40); nothing happens without the header. */
 
-import {
-  markReplayed,
-  readIdempotencyKey,
-  toFingerprint,
-  toStoredKey,
-} from '../http/idempotency.ts';
+import { markReplayed, readIdempotencyKey, toFingerprint, toOnce } from '../http/idempotency.ts';
 import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
 import { changeUnlessDone, isRepeated } from '../store/once.ts';
 import type { Once, Requests } from '../store/store.ts';
@@ -21,39 +16,40 @@ export function onceOf(
 ): Once | undefined {
   const key = readIdempotencyKey(request);
   if (key === undefined) return undefined;
-  return { key: toStoredKey(account?.id, key), fingerprint: toFingerprint(request, content) };
+  return toOnce(account, key, toFingerprint(request, content));
 }
 
 /** As `onceOf`, for a handler that does not know the account. Refuses a token that is not valid. */
-export function findOnce(
+export async function findOnce(
   request: HttpRequest,
   viewerOf: HandlerDeps['viewerOf'],
   content?: readonly unknown[],
-): MaybePromise<Once | undefined> {
+): Promise<Once | undefined> {
   if (readIdempotencyKey(request) === undefined) return undefined;
-  return andThen(viewerOf(request), (account) => onceOf(request, account, content));
+  return onceOf(request, await viewerOf(request), content);
 }
 
 export interface OnceDeps {
   readonly viewerOf: HandlerDeps['viewerOf'];
   /** Where the change is done. */
   readonly store: { readonly requests: Requests };
+  /** The response if it was done before; default: 204. */
+  readonly done?: HttpResponse;
 }
 
 /**
- * Responds with 204 if the change was done before (`changeUnlessDone`): so a conditional request
- * whose response was lost can be sent again.
+ * Makes a change unless it was done before (`changeUnlessDone`): so a conditional request whose
+ * response was lost can be sent again.
  */
-export function changeOnce(
+export async function changeOnce(
   request: HttpRequest,
-  { viewerOf, store }: OnceDeps,
+  { viewerOf, store, done = emptyResponse(204) }: OnceDeps,
   change: (once: Once | undefined) => MaybePromise<HttpResponse>,
-): MaybePromise<HttpResponse> {
-  return andThen(findOnce(request, viewerOf), (once) => {
-    if (once === undefined) return change(once);
-    const changed = changeUnlessDone(once, store.requests, () => change(once));
-    return andThen(changed, (made) => (isRepeated(made) ? markReplayed(emptyResponse(204)) : made));
-  });
+): Promise<HttpResponse> {
+  const once = await findOnce(request, viewerOf);
+  if (once === undefined) return change(once);
+  const made = await changeUnlessDone(once, store.requests, () => change(once));
+  return isRepeated(made) ? markReplayed(done) : made;
 }
 
 /** The response to a write, by what the store has returned for it. */

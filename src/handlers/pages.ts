@@ -8,7 +8,14 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.ts';
 import { negotiate } from '../http/media-type.ts';
-import { type Endpoint, emptyResponse, type Handler, textResponse } from '../http/message.ts';
+import {
+  type Endpoint,
+  emptyResponse,
+  type Handler,
+  type HttpRequest,
+  type HttpResponse,
+  textResponse,
+} from '../http/message.ts';
 import { createStaticFile, createStaticFiles } from '../http/static-files.ts';
 import type { RouteOf } from '../router.ts';
 
@@ -30,7 +37,7 @@ export function createHome(routes: () => readonly RouteOf<Endpoint>[], pages: Pa
   const home: Handler = (request) => {
     const type = negotiate(request.header('accept'), types);
     if (type === undefined) throw new AppError('not_acceptable', 'The response is JSON or a page.');
-    if (type === 'text/html' && page) return page(request);
+    if (type === 'text/html' && page) return page.serve(request);
     const described = routes().map(({ method, path }) => `${method} ${path}`);
     const body = JSON.stringify({ name: 'Inkwell', ...links, routes: described });
     const headers = ['Content-Type', 'application/json; charset=utf-8', 'Vary', 'Accept'];
@@ -85,22 +92,25 @@ export function createPages(folder: URL) {
   };
 }
 
-/**
- * `root`: the path of the page, which ends with a slash. `folder`: the absolute path of its files,
- * which is read at the first request.
- */
+/** Reads all files, so that the folder may be replaced. */
+export async function loadPages(pages: Pages): Promise<void> {
+  for (const page of Object.values(pages)) await page?.load();
+}
+
+/** `root`: the path of the page, which ends with a slash. `folder`: the path of its files. */
 function createPageHandlers(root: string, folder: string) {
   const files = createStaticFiles(folder, headers);
   return {
+    load: files.load,
     /** The relative links of the page need the slash at the end of its path. */
-    redirect: (request) => {
+    redirect: (request: HttpRequest): HttpResponse => {
       const query = request.query === '' ? '' : `?${request.query}`;
       return emptyResponse(308, ['Location', `${root}${query}`]);
     },
     /** Everything under `/graphql-ui/`. */
-    file: (request) => {
+    file: (request: HttpRequest): Promise<HttpResponse> => {
       const name = request.params['*'] ?? '';
-      return files(request, name === '' ? 'index.html' : name);
+      return files.serve(request, name === '' ? 'index.html' : name);
     },
-  } satisfies Readonly<Record<string, Handler>>;
+  };
 }

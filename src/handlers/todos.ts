@@ -3,12 +3,11 @@
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
-import { andThen } from '../maybe-promise.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Todo } from '../store/model.ts';
 import type { TodoMembers } from '../store/store.ts';
-import { changeRecord, readMergePatch } from './changes.ts';
-import { decoderOf, flag, optional, text } from './decode.ts';
+import { changeRecord, readFor, readMergePatch, tagBy } from './changes.ts';
+import { decoderOf, flag, optional, optionalOrNull, text } from './decode.ts';
 import type { HandlerDeps } from './deps.ts';
 import { findOnce, toWritten } from './once.ts';
 
@@ -22,9 +21,9 @@ const route: ListRoute<Todo> & RecordRoute<string, Todo> = {
 };
 
 /** A todo as a client sends it (R13); its id is ignored. */
-const decodeTodo = decoderOf<{ title: string; completed?: boolean }>({
+const decodeTodo = decoderOf<{ title: string; completed?: boolean | null }>({
   title: text,
-  completed: optional(flag),
+  completed: optionalOrNull(flag),
 });
 
 /** The members that a merge patch changes (R37). */
@@ -33,38 +32,34 @@ const decodeChange = decoderOf<Partial<TodoMembers>>({
   completed: optional(flag),
 });
 
-type TodoDeps = Pick<HandlerDeps, 'store' | 'viewerOf' | 'records' | 'config'>;
-
-export function createTodoHandlers({ store, viewerOf, records, config }: TodoDeps) {
+export function createTodoHandlers({ store, viewerOf, records, config }: HandlerDeps) {
   const { bodyBytesMax, publicUrl } = config;
   const { todos } = store;
   const get = async (request: HttpRequest): Promise<Todo> =>
     getFound(await todos.find(getId(request, route)), route.noun);
   const find = records.find(route);
   const created = records.created(route, () => undefined);
-  const changed = { get, toJson, viewerOf, store };
+  const current = { get, tagOf: tagBy(toJson), viewerOf, store };
   return {
     list: (request) => records.list(request, undefined, route),
     find: (request) => find(request, undefined),
 
     create: async (request) => {
-      const { title, completed = false } = await readJson(request, bodyBytesMax, decodeTodo);
-      const todo = await todos.create({ title, completed }, await findOnce(request, viewerOf));
+      const { title, completed } = await readJson(request, bodyBytesMax, decodeTodo);
+      const draft = { title, completed: completed ?? false };
+      const todo = await todos.create(draft, await findOnce(request, viewerOf));
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = publicUrl || `http://${request.host}`;
-      const response = created(request, todo.id, `${base}/api/todos/${todo.id}`);
-      return andThen(response, (made) => toWritten(made, todo));
+      const response = await created(request, todo.id, `${base}/api/todos/${todo.id}`);
+      return toWritten(response, todo);
     },
     patch: async (request) => {
-      const refuse = async (error: unknown): Promise<never> => {
-        // If the todo does not exist, 404 comes before any fault of the body.
-        await get(request);
-        throw error;
-      };
-      const change = await readMergePatch(request, bodyBytesMax, decodeChange).catch(refuse);
-      return changeRecord(request, changed, (id, options) => todos.update(id, change, options));
+      const body = readMergePatch(request, bodyBytesMax, decodeChange);
+      const change = await readFor(() => get(request), body);
+      return changeRecord(request, current, ({ id }, options) => todos.update(id, change, options));
     },
-    remove: (request) => changeRecord(request, changed, (id, options) => todos.remove(id, options)),
+    remove: (request) =>
+      changeRecord(request, current, ({ id }, options) => todos.remove(id, options)),
   } satisfies Readonly<Record<string, Handler>>;
 }
 

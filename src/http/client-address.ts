@@ -10,7 +10,9 @@ import type { HttpRequest } from './message.ts';
 type ClientAddress = (request: Pick<HttpRequest, 'remoteAddress' | 'header'>) => string;
 
 /** `trustedProxies`: validated addresses, and networks such as `10.0.0.0/8`. */
-export function createIsTrusted(trustedProxies: readonly string[]): (address: string) => boolean {
+function createIsTrusted(trustedProxies: readonly string[]): (address: string) => boolean {
+  // The list makes an object of each address that it is asked for: a tenth of a small write.
+  if (trustedProxies.length === 0) return () => false;
   const trusted = new BlockList();
   for (const text of trustedProxies) {
     const [address = '', bits] = text.split('/');
@@ -28,8 +30,10 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
     const listed = request.header('x-forwarded-for');
     // Proxies set one of the two headers and may pass on the other from the client.
     const named = [
-      ...(forwarded === undefined ? [] : [findClient(readForwarded(forwarded), isTrusted)]),
-      ...(listed === undefined ? [] : [findClient(listed.split(','), isTrusted)]),
+      ...(forwarded === undefined
+        ? []
+        : [findClient(readForwarded(forwarded.slice(-lengthMax)), isTrusted)]),
+      ...(listed === undefined ? [] : [findClient(listed.slice(-lengthMax).split(','), isTrusted)]),
     ];
     const [first, second = first] = named;
     return first !== undefined && first === second ? first : peer;
@@ -38,6 +42,8 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
 
 /** More proxies than stand behind one another: what is further left was sent by a client. */
 const nodesMax = 20;
+/** The characters of so many nodes. What is cut in half at their start counts as malformed. */
+const lengthMax = 2_048;
 
 /**
  * Each proxy appends the address of its client, so that the rightmost address that is not trusted
@@ -86,8 +92,10 @@ const pairForm =
   /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z:[\]-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*([,;]|$)/gy;
 
 /** Returns the canonical form, or undefined if `text` is not an address. */
-export function toAddress(text: string): string | undefined {
+function toAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
+  // As a socket of both families has it: a tenth of the time of the general way.
+  if (text.startsWith('::ffff:') && isIPv4(text.slice(7))) return text.slice(7);
   if (!isIPv6(text)) return undefined;
   const { address } = new SocketAddress({ address: text, family: 'ipv6' });
   return /^::ffff:([0-9.]+)$/.exec(address)?.[1] ?? address;

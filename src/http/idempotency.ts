@@ -11,7 +11,7 @@
  * Example: a client sends `POST /posts` with `Idempotency-Key: "8e03"`; the response is lost. The
  * client sends the request again, with `Idempotency-Key: 8e03`. Both have one key and fingerprint:
  *
- *     key           SHA-256(["ann", "8e03", 0, 0])
+ *     key           SHA-256([id of ann, "8e03", 0, 0])
  *     fingerprint   SHA-256(["POST", "/posts", "application/json", SHA-256(body)])
  *
  * The store finds the id of the first post: 201, the same `Location`, `Idempotency-Replayed: true`.
@@ -49,18 +49,15 @@ export function digestOf(data: string): string {
   return hash('sha256', data, 'base64url').slice(0, 22);
 }
 
-/**
- * How the store knows a key. In GraphQL a request can have several writes: `place` is the number of
- * the operation in its batch, and the number of the mutation in its operation.
- */
-export function toStoredKey(
-  account: string | undefined,
+/** How the store knows a write: by the account of the token, the key and the request. */
+export function toOnce(
+  account: { readonly id: string } | undefined,
   key: string,
-  place: readonly [number, number] = [0, 0],
-): string {
-  const digest = digestOf(JSON.stringify([account ?? '', key, 0, 0]));
-  const text = place.join('.');
-  return text === '0.0' ? digest : `${digest}.${text}`;
+  fingerprint: string,
+): { readonly key: string; readonly fingerprint: string; readonly isAnonymous: boolean } {
+  // The zeros are in the keys that older builds have stored.
+  const stored = digestOf(JSON.stringify([account?.id ?? '', key, 0, 0]));
+  return { key: stored, fingerprint, isAnonymous: account === undefined };
 }
 
 /** How the store knows a request; `content`: what identifies its body, if it is streamed. */

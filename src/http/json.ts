@@ -43,28 +43,37 @@ export function isJsonType(contentType: string | undefined): boolean {
   return type.essence === 'application/json' || type.essence.endsWith('+json');
 }
 
+interface JsonLimits {
+  readonly depthMax: number;
+  readonly valuesMax: number;
+  /** Texts may have lone surrogates. */
+  readonly hasAnyText?: true;
+}
+
+const bodyLimits: JsonLimits = { depthMax: jsonDepthMax, valuesMax: jsonValuesMax };
+
 /**
  * Parses JSON: a text, or bytes in UTF-8. Ignores a byte order mark at the start. Throws
  * `invalid_json`, or `content_too_large` for too many values.
  */
-export function parseJson(source: Buffer | string): unknown {
+export function parseJson(source: Buffer | string, limits = bodyLimits): unknown {
   if (typeof source !== 'string' && !isUtf8(source)) throw invalid('it is not valid UTF-8');
   const text = source.toString();
   const json = text.charCodeAt(0) === 0xfe_ff ? text.slice(1) : text;
-  checkTokens(json);
+  checkTokens(json, limits);
   let value: unknown;
   try {
     value = parseText(json);
   } catch {
-    throw invalid('it is not JSON');
+    throw invalid(json === '' ? 'it is empty' : 'it is not JSON');
   }
   // Both faults need an escape or this name in the text, so other texts are not walked.
-  if (json.includes('\\u') || json.includes('__proto__')) checkStrings(value);
+  if (json.includes('\\u') || json.includes('__proto__')) checkStrings(value, limits);
   return value;
 }
 
 /** Checks depth, numbers and the count of values, before they take memory. */
-function checkTokens(json: string): void {
+function checkTokens(json: string, { depthMax, valuesMax }: JsonLimits): void {
   let depth = 0;
   let values = 0;
   for (let at = 0; at < json.length; at += 1) {
@@ -78,7 +87,7 @@ function checkTokens(json: string): void {
     } else if (code === 0x7b || code === 0x5b) {
       values += 1;
       depth += 1;
-      if (depth > jsonDepthMax) throw invalid(`it is nested deeper than ${jsonDepthMax} levels`);
+      if (depth > depthMax) throw invalid(`it is nested deeper than ${depthMax} levels`);
     } else if (code === 0x7d || code === 0x5d) {
       depth -= 1;
     } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
@@ -88,7 +97,7 @@ function checkTokens(json: string): void {
       // The first letter of `false`, `null` and `true`, and of nothing else in them.
       values += 1;
     }
-    if (values > jsonValuesMax) throw tooManyValues();
+    if (values > valuesMax) throw tooManyValues(valuesMax);
   }
 }
 
@@ -97,6 +106,8 @@ function checkTokens(json: string): void {
  * (`DBL_DIG` in `float.h`), unless they are tiny or huge.
  */
 const exactDigitsMax = 15;
+/** So many digits name a double (`DBL_DECIMAL_DIG`). */
+const namingDigitsMax = 17;
 /** Doubles below this have fewer digits (`DBL_MIN`). */
 const exactMin = 2.2250738585072014e-308;
 /** The length of `e` and two characters: such an exponent cannot make a number tiny or huge. */
@@ -123,14 +134,21 @@ function checkNumber(json: string, start: number): number {
   return end - 1;
 }
 
-/** True if the printed double has exactly the decimal value of `token`. */
+/**
+ * True if some double is meant by `token` exactly (R10): it is the shortest form of the double, or
+ * the double written with as many digits, of which 17 name any double (`%.17g` in C).
+ */
 function isKept(token: string, digits: number): boolean {
   const value = Number(token);
   const magnitude = Math.abs(value);
   if (digits <= exactDigitsMax && magnitude >= exactMin && magnitude < Infinity) return true;
   const written = String(value);
   if (written === token) return true;
-  return Number.isFinite(value) && toDecimal(token) === toDecimal(written);
+  if (!Number.isFinite(value)) return false;
+  const decimal = toDecimal(token);
+  if (decimal === toDecimal(written)) return true;
+  const count = decimal.replace('-', '').indexOf('e');
+  return count <= namingDigitsMax && decimal === toDecimal(value.toPrecision(count));
 }
 
 const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
@@ -147,28 +165,28 @@ function toDecimal(token: string): string {
   return `${sign}${digits.slice(0, end)}e${Number(exponent) + moved}`;
 }
 
-/** The recursion is at most `jsonDepthMax` levels deep. */
-function checkStrings(value: unknown): void {
+/** The recursion is at most `depthMax` levels deep. */
+function checkStrings(value: unknown, limits: JsonLimits): void {
   if (typeof value === 'string') {
-    if (!value.isWellFormed()) throw invalid('it holds a lone surrogate');
+    if (!limits.hasAnyText && !value.isWellFormed()) throw invalid('it holds a lone surrogate');
   } else if (Array.isArray(value)) {
-    for (const item of value) checkStrings(item);
+    for (const item of value) checkStrings(item, limits);
   } else if (typeof value === 'object' && value !== null) {
     for (const [key, member] of Object.entries(value)) {
       if (key === '__proto__') throw invalid('it holds a member named __proto__');
-      checkStrings(key);
-      checkStrings(member);
+      checkStrings(key, limits);
+      checkStrings(member, limits);
     }
   }
 }
 
-function tooManyValues(): AppError {
-  const message = `The JSON has more than ${jsonValuesMax} values and names of members.`;
+function tooManyValues(valuesMax: number): AppError {
+  const message = `The JSON has more than ${valuesMax} values and names of members.`;
   return new AppError('content_too_large', message);
 }
 
 function invalid(why: string): AppError {
-  return new AppError('invalid_json', `The body cannot be read as JSON: ${why}.`);
+  return new AppError('invalid_json', `This cannot be read as JSON: ${why}.`);
 }
 
 /** True for a JSON object, not for an array. */

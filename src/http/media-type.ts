@@ -1,5 +1,7 @@
 /** Parses `Content-Type` (RFC 9110 §8.3) and matches `Accept` (RFC 9110 §12.5.1). */
 
+import { listMembers } from './list-header.ts';
+
 interface MediaType {
   /** `type/subtype` in lower case. */
   readonly essence: string;
@@ -15,13 +17,18 @@ const parameterPattern = new RegExp(
   'gy',
 );
 
-/** Parses a media type; undefined if it is malformed. */
+/** No media type has more; each takes as long as a small request (R47). */
+const parametersMax = 16;
+
+/** Parses a media type; undefined if it is malformed, or has too many parameters. */
 export function parseMediaType(text: string): MediaType | undefined {
   const found = essencePattern.exec(text);
   if (found?.[1] === undefined) return undefined;
   const parameters = new Map<string, string>();
   let end = found[0].length;
+  let count = 0;
   for (const [all, given, plain, quoted = ''] of text.slice(end).matchAll(parameterPattern)) {
+    if ((count += 1) > parametersMax) break;
     end += all.length;
     const name = given?.toLowerCase();
     if (name === undefined || parameters.has(name)) continue;
@@ -47,7 +54,7 @@ export function negotiate<const T extends string>(
   if (accept === undefined || accept === '*/*') return offered[0];
   // An empty list has no preference (RFC 9110 §5.6.1).
   if (accept.trim() === '') return offered[0];
-  const ranges = accept.split(',').map(parseRange);
+  const ranges = listMembers(accept).map(parseRange);
   let best: T | undefined;
   let bestQuality = 0;
   for (const type of offered) {
@@ -65,9 +72,9 @@ interface Range {
   readonly quality: number;
 }
 
-/** A malformed range accepts nothing. */
+/** A malformed range accepts nothing. `*` is how clients, Java's among them, shorten it. */
 function parseRange(text: string): Range {
-  const type = parseMediaType(text.trim());
+  const type = parseMediaType(text.replace(/^[ \t]*\*(?![^ \t;])/, '*/*'));
   if (type === undefined) return { essence: '', quality: 0 };
   const weight = type.parameters.get('q');
   if (weight === undefined) return { essence: type.essence, quality: 1 };

@@ -45,6 +45,8 @@ export class HttpRequest {
   logFacts: LogFacts | undefined;
   /** The name of the account that sent it, once its token was checked. */
   account: string | undefined;
+  /** What it changes, for the log, if neither its path nor `Location` says it. */
+  changed: readonly string[] | undefined;
   /** SHA-256 of a body that was read whole, if the request has a key (R40). */
   bodyDigest = '';
   readonly incoming: Incoming;
@@ -166,6 +168,10 @@ export interface Endpoint {
   readonly handler: Handler;
   /** The only media type of a GET's response; 406 if `Accept` excludes it (R6). */
   readonly produces?: string;
+  /** The media types of a PATCH, which OPTIONS says (RFC 5789 §3.1). */
+  readonly acceptPatch?: string;
+  /** True for a POST whose handler obeys `If-Match` and `If-None-Match`. */
+  readonly takesConditions?: true;
   /** The path pattern, such as `/posts/{id}`. */
   readonly route?: string;
 }
@@ -193,6 +199,19 @@ export function textResponse(status: number, text: string): HttpResponse {
 /** A response without content. */
 export function emptyResponse(status: number, headers = noHeaders): HttpResponse {
   return { status, headers, body: undefined };
+}
+
+/**
+ * The response for one client alone, where it depends on who asks (R6b): `Vary` would not keep a
+ * cache with a lifetime of its own from giving it to others. What has no rule for caches gets
+ * `no-store` when it is sent.
+ */
+export function toPersonal(response: HttpResponse): HttpResponse {
+  const headers = [...response.headers];
+  const at = headers.indexOf('Cache-Control') + 1;
+  if (at > 0) headers[at] = `private, ${headers[at]}`;
+  addVary(headers, 'Authorization');
+  return { ...response, headers };
 }
 
 /** Adds a request header that the response depends on: some caches read only the first `Vary`. */

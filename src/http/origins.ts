@@ -14,7 +14,7 @@ export type Cors = NonNullable<ReturnType<typeof createCors>>;
 const exposed = [
   'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range',
   'Preference-Applied',
-  'Idempotency-Replayed',
+  'Idempotency-Replayed, Accept-Ranges, WWW-Authenticate, Allow, Accept-Patch',
 ].join(', ');
 
 /** All methods, not those of the path: a page then gets a 404 or 405, not a failed preflight. */
@@ -33,24 +33,21 @@ const preflightResponse = emptyResponse(
 export function createCors(allowedOrigins: readonly string[]) {
   if (allowedOrigins.length === 0) return undefined;
   const isOpen = allowedOrigins.includes('*');
-  const shared = ['Access-Control-Expose-Headers', exposed];
-  const ofOrigin = new Map(
-    allowedOrigins.map((origin) => [origin, ['Access-Control-Allow-Origin', origin, ...shared]]),
-  );
-  const headersFor = (origin = ''): readonly string[] | undefined =>
-    ofOrigin.get(isOpen ? '*' : origin);
   return {
     /** Adds the response headers for a request with this `Origin`. */
-    addTo(headers: string[], origin: string | undefined): void {
-      headers.push(...(headersFor(origin) ?? []));
+    addTo(headers: string[], origin = ''): void {
+      if (isAllowed(allowedOrigins, origin)) {
+        headers.push('Access-Control-Allow-Origin', isOpen ? '*' : origin);
+        headers.push('Access-Control-Expose-Headers', exposed);
+      }
       // A cache must not reuse a response for another origin.
       if (!isOpen) addVary(headers, 'Origin');
     },
     /** The response to a preflight from an allowed origin; undefined for any other OPTIONS. */
     preflight(request: Pick<HttpRequest, 'header'>): HttpResponse | undefined {
       const isPreflight = request.header('access-control-request-method') !== undefined;
-      const isAllowed = headersFor(request.header('origin')) !== undefined;
-      return isPreflight && isAllowed ? preflightResponse : undefined;
+      const mayAsk = isPreflight && isAllowed(allowedOrigins, request.header('origin'));
+      return mayAsk ? preflightResponse : undefined;
     },
   };
 }
@@ -59,7 +56,7 @@ type Sender = Pick<HttpRequest, 'host' | 'header'>;
 
 /** Origins, in addition to the host of the request, whose pages may send forms and open sockets. */
 export interface OwnOrigins {
-  /** `*` allows every origin. */
+  /** See `isAllowed`. */
   readonly allowedOrigins: readonly string[];
   /** An origin, or empty. Own pages have this origin behind a proxy that changes `Host`. */
   readonly publicUrl: string;
@@ -72,14 +69,28 @@ export function refuseForeign(request: Sender, own: OwnOrigins): void {
   }
 }
 
-/** True if a browser sent it for a foreign page. Other clients send none of these headers. */
+/**
+ * True if a browser sent it for a foreign page. Other clients send none of these headers. The
+ * browser knows whose page it shows: `Origin` is `null` for a page of this host that sends no
+ * referrer, and a proxy may have changed `Host`. Browsers do not tell it to a host without TLS.
+ */
 function isForeign(request: Sender, { allowedOrigins, publicUrl }: OwnOrigins): boolean {
-  if (allowedOrigins.includes('*')) return false;
   const origin = request.header('origin');
-  if (origin === undefined) return request.header('sec-fetch-site') === 'cross-site';
-  if (allowedOrigins.includes(origin) || (publicUrl !== '' && origin === publicUrl)) return false;
-  if (request.header('sec-fetch-site') === 'cross-site') return true;
-  return !isOnHost(origin, request.host);
+  if (isAllowed(allowedOrigins, origin) || (publicUrl !== '' && origin === publicUrl)) return false;
+  const site = request.header('sec-fetch-site');
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  return origin !== undefined && !isOnHost(origin, request.host);
+}
+
+/** The scheme and the first of several labels of an origin. */
+const firstLabel = /^([a-z][a-z0-9+.-]*:\/\/)[^./:]+(?=\.)/;
+
+/** `*` allows every origin, `https://*.example.org` those with one label in its place. */
+function isAllowed(allowedOrigins: readonly string[], origin: string | undefined): boolean {
+  if (allowedOrigins.includes('*')) return true;
+  if (origin === undefined) return false;
+  const pattern = origin.replace(firstLabel, '$1*');
+  return allowedOrigins.includes(origin) || allowedOrigins.includes(pattern);
 }
 
 /**

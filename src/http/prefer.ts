@@ -1,10 +1,9 @@
 /** The preference `return` of a request (RFC 7240 §4.2). */
 
+import { listMembers } from './list-header.ts';
 import type { HttpRequest, HttpResponse } from './message.ts';
 import { token } from './media-type.ts';
 
-/** An element of the list: text without a comma, and quoted strings. */
-const element = /(?:[^",]|"(?:[^"\\]|\\.)*"?)+/g;
 /** A name with its value, which may be quoted; parameters may follow. */
 const preference = new RegExp(
   `^[ \\t]*(${token})(?:[ \\t]*=[ \\t]*(?:(${token})|"((?:[^"\\\\]|\\\\.)*)"))?[ \\t]*(?:;|$)`,
@@ -17,7 +16,7 @@ const preference = new RegExp(
 export function prefersRepresentation(request: Pick<HttpRequest, 'header'>): boolean {
   const list = request.header('prefer');
   if (list === undefined) return false;
-  for (const [text] of list.matchAll(element)) {
+  for (const text of listMembers(list)) {
     const [, name, plain, quoted = ''] = preference.exec(text) ?? [];
     if (name?.toLowerCase() !== 'return') continue;
     return (plain ?? quoted.replaceAll(/\\(.)/g, '$1')) === 'representation';

@@ -1,7 +1,7 @@
 /** Errors → responses: `application/problem+json` (RFC 9457) with the members of R5. */
 
 import { STATUS_CODES } from 'node:http';
-import { AppError, httpStatusOf, toStack } from '../errors.ts';
+import { AppError, type ErrorCode, httpStatusOf, toStack } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { HttpResponse } from './message.ts';
 
@@ -33,16 +33,24 @@ export function toProblemResponse(error: AppError): HttpResponse & { readonly bo
   return { status, headers, body: JSON.stringify(body), error };
 }
 
+/** RFC 6750 §3.1. */
+const bearerErrors: ReadonlyMap<ErrorCode, string> = new Map([
+  ['invalid_token', 'invalid_token'],
+  ['forbidden', 'insufficient_scope'],
+]);
+
 /** The headers of a response with an error, whatever the format of its body. */
 export function toErrorHeaders({ code, facts }: AppError, contentType: string): string[] {
-  const headers = ['Content-Type', contentType, ...(facts.headers ?? [])];
+  const headers = ['Content-Type', contentType, 'Cache-Control', 'no-store'];
+  headers.push(...(facts.headers ?? []));
   if (facts.retryAfterSeconds !== undefined) {
     headers.push('Retry-After', String(facts.retryAfterSeconds));
   }
-  if (httpStatusOf[code] === 401) {
+  if (httpStatusOf[code] === 401 || code === 'forbidden') {
     // RFC 6750 §3: the error is named only if a token was sent.
-    const why = code === 'invalid_token' ? `, error="${code}"` : '';
-    headers.push('WWW-Authenticate', `Bearer realm="inkwell"${why}`);
+    const why = bearerErrors.get(code);
+    const named = why === undefined ? '' : `, error="${why}"`;
+    headers.push('WWW-Authenticate', `Bearer realm="inkwell"${named}`);
   }
   if (facts.close === true) headers.push('Connection', 'close');
   return headers;

@@ -1,7 +1,7 @@
 /**
- * Serves files that are part of the build. A folder is listed at the first request, and a file is
- * read when it is first asked for; from then on it stays in memory: the folder's size is the limit.
- * A client's path is only a key of the list, never a path of the file system.
+ * Serves files that are part of the build. All are read at once, after the start or at the first
+ * request, and stay in memory (2.4 MiB of the service's own), so that the folder may be replaced. A
+ * client's path is only a key of the list, never a path of the file system.
  *
  * A file named `name.gz` is the file `name`, stored compressed. Clients that accept gzip get it as
  * it is, others decompressed (RFC 9110 §8.4).
@@ -12,9 +12,10 @@ import { extname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import { createEtag } from './etag.ts';
+import { listMembers } from './list-header.ts';
 import { addVary, type HttpResponse, type HttpRequest } from './message.ts';
 
-type StaticFile = (request: HttpRequest) => Promise<HttpResponse>;
+type StaticFile = ReturnType<typeof createStaticFile>;
 
 /** The media types that browsers need; `nosniff` prevents guessing. */
 const typeOf: ReadonlyMap<string, string> = new Map([
@@ -35,7 +36,7 @@ const unpackBytesMax = 128 * 1024;
 
 /**
  * Decompresses only as fast as the client reads, because the text is five times as long. Loaded
- * when needed: loading `node:zlib` takes a tenth of the start.
+ * after the start, of which loading `node:zlib` takes a tenth.
  */
 async function unpack(bytes: Buffer): Promise<Readable> {
   const { createGunzip } = await import('node:zlib');
@@ -48,21 +49,28 @@ async function unpack(bytes: Buffer): Promise<Readable> {
  * response, flat (name, value, name, value).
  */
 export function createStaticFiles(folder: string, shared: readonly string[]) {
-  const find = once(() => findFiles(folder, shared));
-  return async (request: HttpRequest, name: string): Promise<HttpResponse> => {
-    const serve = (await find()).get(name);
-    if (serve === undefined) throw noSuchFile();
-    return serve(request);
+  const load = once(async () => {
+    const files = await findFiles(folder, shared);
+    for (const file of files.values()) await file.load();
+    return files;
+  });
+  return {
+    load,
+    async serve(request: HttpRequest, name: string): Promise<HttpResponse> {
+      const file = (await load()).get(name);
+      if (file === undefined) throw noSuchFile();
+      return file.serve(request);
+    },
   };
 }
 
 /** Serves the one file at this absolute path; throws 404 if there is none. `shared`: as above. */
-export function createStaticFile(path: string, shared: readonly string[] = []): StaticFile {
-  const read = once(() => readShipped(path));
+export function createStaticFile(path: string, shared: readonly string[] = []) {
+  const load = once(() => readShipped(path));
   const isPacked = path.endsWith('.gz');
   const type = typeOf.get(extname(path.replace(/\.gz$/, ''))) ?? 'application/octet-stream';
-  return async (request) => {
-    const { bytes, etag } = await read();
+  const serve = async (request: HttpRequest): Promise<HttpResponse> => {
+    const { bytes, etag } = await load();
     const headers = [...shared, 'ETag', etag];
     addVary(headers, 'Accept-Encoding');
     // Cached but revalidated each time, so that a new build is visible at once.
@@ -72,6 +80,7 @@ export function createStaticFile(path: string, shared: readonly string[] = []): 
     const body = takesBytes ? bytes : await unpack(bytes);
     return { status: 200, headers, body, etag, streamBytesMax: unpackBytesMax };
   };
+  return { load, serve };
 }
 
 const noSuchFile = (): AppError => new AppError('not_found', 'There is no such file.');
@@ -114,7 +123,7 @@ async function readShipped(
 
 /** RFC 9110 §12.5.3: true if gzip has a weight above 0, or `*` has one and gzip is absent. */
 function takesGzip(acceptEncoding = ''): boolean {
-  const codings = acceptEncoding.toLowerCase().replaceAll(/[ \t]/g, '').split(',');
+  const codings = listMembers(acceptEncoding.toLowerCase().replaceAll(/[ \t]/g, ''));
   const find = (name: string): string | undefined =>
     codings.find((coding) => coding === name || coding.startsWith(`${name};`));
   const coding = find('gzip') ?? find('x-gzip') ?? find('*');

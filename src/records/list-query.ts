@@ -1,9 +1,9 @@
 /** The query string of a list: which records a page has, and the next page (R14a, R37). */
 
 import { toId as toUuid } from '../domain/ids.ts';
-import type { PostFilter } from '../domain/readers.ts';
 import { AppError } from '../errors.ts';
-import type { PostStatus } from '../store/model.ts';
+import { parseQuery } from '../http/query.ts';
+import type { CommentStatus, PostStatus } from '../store/model.ts';
 import type { Range } from '../store/store.ts';
 
 /** Limit for the records of a page. */
@@ -13,33 +13,48 @@ export const limitMax = 1_000;
 export const oneLimit = `one whole number from 1 to ${limitMax}`;
 export const oneId = 'one id';
 export const postStatuses: readonly PostStatus[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
-const oneStatus = `one of ${postStatuses.join(', ')}`;
+export const commentStatuses: readonly CommentStatus[] = ['PENDING', 'PUBLISHED'];
 
-export interface ListQuery extends Range, PostFilter {}
+/** Selects records: posts of an author (R46), those with a status (R37, R52). */
+export interface Filter<S extends string = string> {
+  readonly author?: string | undefined;
+  readonly status?: S | undefined;
+}
 
-interface ListParameters {
+export interface ListQuery<S extends string = string> extends Range, Filter<S> {}
+
+interface ListParameters<S extends string> {
   /** Parses the id of a record; undefined if it is malformed. */
   readonly toId: (text: string) => Range['after'];
-  /** `?author=` and `?status=` select records. */
-  readonly isFiltered?: true;
+  /** `?author=` selects records. */
+  readonly hasAuthors?: true;
+  /** The values of `?status=`, which selects records. */
+  readonly statuses?: readonly S[];
 }
 
 /** Fails with `invalid_parameter` if a parameter is malformed. */
-export function toListQuery(query: string, { toId, isFiltered }: ListParameters): ListQuery {
+export function toListQuery<S extends string>(
+  query: string,
+  { toId, hasAuthors, statuses }: ListParameters<S>,
+): ListQuery<S> {
   if (query === '') return {};
-  const parameters = new URLSearchParams(query);
+  const parameters = parseQuery(query);
+  /** An empty parameter counts as absent (R8): forms send empty fields. */
   const read = <V>(name: string, meaning: string, toValue: (text: string) => V | undefined) => {
     const texts = parameters.getAll(name);
-    const [text] = texts;
-    if (text === undefined) return undefined;
+    const [text = ''] = texts;
+    if (text === '' && texts.length < 2) return undefined;
     const value = texts.length === 1 ? toValue(text) : undefined;
     if (value === undefined) throw invalidParameter(name, meaning);
     return value;
   };
   return {
-    author: isFiltered && read('author', oneId, toUuid),
+    author: hasAuthors && read('author', oneId, toUuid),
     status:
-      isFiltered && read('status', oneStatus, (text) => postStatuses.find((each) => each === text)),
+      statuses &&
+      read('status', `one of ${statuses.join(', ')}`, (text) =>
+        statuses.find((each) => each === text),
+      ),
     limit: read('limit', oneLimit, toLimit),
     after: read('after', oneId, toId),
   };

@@ -6,14 +6,16 @@
 
 import { Readable } from 'node:stream';
 import { overloaded } from '../errors.ts';
-import { taggedResponse } from '../http/etag.ts';
-import { type HttpResponse, jsonTextResponse } from '../http/message.ts';
+import { taggedResponse, withoutContent } from '../http/etag.ts';
+import { type HttpRequest, type HttpResponse, jsonTextResponse } from '../http/message.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { RunInTurn } from '../scheduler.ts';
 import type { Page } from '../store/store.ts';
 import { toJsonBody } from './response-cache.ts';
 
 export interface JsonList<T> {
+  /** Asks for the list. */
+  readonly request?: Pick<HttpRequest, 'method' | 'header'>;
   readonly first: Page<T>;
   /** Returns the JSON text of one record. */
   readonly toJson: (record: T) => string;
@@ -37,7 +39,12 @@ interface ListDeps {
 export function createToListResponse({ pool, run }: ListDeps, pageBytes: number) {
   /** Rejects with `overloaded` if the pool has no memory for the list. */
   return async <T>(list: JsonList<T>): Promise<HttpResponse> =>
-    (await toBuffered(list)) ?? toStream(list);
+    toBodiless(list) ?? (await toBuffered(list)) ?? toStream(list);
+
+  /** A list of several pages is not read to the end for a response without content. */
+  function toBodiless<T>({ request, first, version }: JsonList<T>): HttpResponse | undefined {
+    return request && first.next && withoutContent(request, version);
+  }
 
   /** Undefined for a list that is too long. */
   async function toBuffered<T>(list: JsonList<T>): Promise<HttpResponse | undefined> {
@@ -47,7 +54,7 @@ export function createToListResponse({ pool, run }: ListDeps, pageBytes: number)
     // Accounts for the memory that is held while other requests run between two pages.
     const reservation = pool.open();
     try {
-      for (let page = list.first; ; page = await page.next()) {
+      for (let page = list.first; ; page = await run(page.next)) {
         const records = page.records.values();
         const text = await run(() => join(records, bufferedLengthMax + 1 - length));
         length += text.length;
@@ -94,7 +101,7 @@ async function* toPieces<T>(
   const join = createJoin(toJson);
   let start = '[';
   // Taken out: a page is not kept after it was sent.
-  for (let page = pages.pop(); page !== undefined; page = await page.next?.()) {
+  for (let page = pages.pop(); page !== undefined; page = page.next && (await run(page.next))) {
     const records = page.records.values();
     for (let text; (text = await run(() => join(records, pieceLength))) !== ''; start = '') {
       const piece = Buffer.from(start + text);

@@ -1,6 +1,6 @@
 /** Responds with records: one by its id, or a list, whole or in pages. */
 
-import type { PostFilter, Reader, Records } from '../domain/readers.ts';
+import type { Reader, Records } from '../domain/readers.ts';
 import { AppError } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
 import {
@@ -11,8 +11,9 @@ import {
 } from '../http/message.ts';
 import { prefersRepresentation, withPreferenceApplied } from '../http/prefer.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { List, Page, RecordText } from '../store/store.ts';
-import { type ListQuery, toListQuery, toTarget } from './list-query.ts';
+import type { RunInTurn } from '../scheduler.ts';
+import type { List, Page } from '../store/store.ts';
+import { type Filter, type ListQuery, toListQuery, toTarget } from './list-query.ts';
 import type { ToListResponse } from './list-response.ts';
 import { type ResponseCache, toJsonBody, type ToText } from './response-cache.ts';
 import type { TrackedRecords } from './tracked-records.ts';
@@ -32,35 +33,38 @@ export interface RecordRoute<I, T> {
   readonly toJson: (record: T) => string;
 }
 
-export interface ListRoute<T> {
+export interface ListRoute<T, S extends string = never> {
   /** The path of the list, as this service writes it. */
   readonly key: string;
-  /** `filter`: only the posts that it selects. */
-  readonly list: (records: Records, filter: PostFilter) => MaybePromise<List<T>>;
-  readonly isFiltered?: true;
+  /** `filter`: only the records that it selects. Each has a value of those below. */
+  readonly list: (records: Records, filter: Filter<S>) => MaybePromise<List<T>>;
+  readonly hasAuthors?: true;
+  readonly statuses?: readonly S[];
   readonly toJson: (record: T) => string;
-  /** The members of `toJson`, if a list can have many records. */
-  readonly members?: readonly string[];
   readonly toId: (text: string) => Id | undefined;
 }
 
 /** Finds who asks; undefined if the records are those of everybody. */
 type ReaderOf = (request: HttpRequest) => MaybePromise<Reader | undefined>;
 
-interface RecordResponsesDeps {
+interface Deps {
   readonly responses: ResponseCache;
   readonly toListResponse: ToListResponse;
   readonly toText: ToText;
+  readonly run: RunInTurn;
 }
 
 /** Most ids and queries are as this service writes them: what is cached is found before parsing. */
 const usualPath = /\/[\da-f-]+$/;
 const usualQuery = /^limit=\d+(?:&after=[\da-f-]+)?$/;
 
+/** A page that leaves out records is filled up to so many characters. */
+const filledLengthMax = 1_048_576;
+
 /** How handlers respond with records. */
 export type RecordResponses = ReturnType<typeof createRecordResponses>;
 
-export function createRecordResponses({ responses, toListResponse, toText }: RecordResponsesDeps) {
+export function createRecordResponses({ responses, toListResponse, toText, run }: Deps) {
   return {
     /** The handler for `GET` of one record, with its entity tag. */
     find: <I extends Id, T>(route: RecordRoute<I, T>) => {
@@ -95,39 +99,67 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
      * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page
      * (RFC 8288). Fails with `invalid_parameter` if one of them is malformed.
      */
-    list<T extends { readonly id: Id }>(
+    list<T extends { readonly id: Id }, S extends string = never>(
       request: HttpRequest,
       reader: Reader | undefined,
-      route: ListRoute<T>,
+      route: ListRoute<T, S>,
     ): MaybePromise<HttpResponse> {
       const { query } = request;
-      const parse = (): ListQuery => toListQuery(query, route);
+      const parse = (): ListQuery<S> => toListQuery(query, route);
       const parsed = usualQuery.test(query) ? undefined : parse();
       const target = parsed ? toTarget(route.key, parsed) : `${route.key}?${query}`;
-      const make = (records: TrackedRecords) => readList(parsed ?? parse(), route, records);
-      return responses.respond(target, make, { reader, isRead: true });
+      const make = (records: TrackedRecords) =>
+        readList([request, parsed ?? parse()], route, records);
+      return responses.respond(target, make, { reader });
     },
   };
 
-  async function readList<T extends { readonly id: Id }>(
-    { author, status, ...range }: ListQuery,
-    { key, list, toJson, members }: ListRoute<T>,
+  async function readList<T extends { readonly id: Id }, S extends string>(
+    [request, { author, status, ...range }]: readonly [HttpRequest, ListQuery<S>],
+    { key, list, toJson }: ListRoute<T, S>,
     records: TrackedRecords,
   ): Promise<HttpResponse> {
     const found = await list(records, { author, status });
-    const page: Page<T | RecordText> = await (range.limit && members && found.readJson
-      ? found.readJson(range, members)
-      : found.read(range));
+    // A page of 1,000 records is work, on stores that read at once (R47).
+    const first = await run(() => found.read(range));
+    const page = await fill(first, { ...range, toJson, run });
     const last = range.limit && page.next ? page.records.at(-1) : undefined;
     const response = await toListResponse({
+      request,
       first: last === undefined ? page : { records: page.records, next: undefined },
       version: records.version,
-      toJson: (record) => ('json' in record ? record.json : toText(record, toJson)),
+      toJson: (record) => toText(record, toJson),
     });
-    if (last === undefined) return response;
-    const next = toTarget(key, { author, status, limit: range.limit, after: last.id });
-    const headers = [...response.headers, 'Link', `<${next}>; rel="next"`];
-    return { ...response, headers };
+    const next = last && toTarget(key, { author, status, limit: range.limit, after: last.id });
+    return next === undefined ? response : withNext(response, next);
+  }
+}
+
+function withNext(response: HttpResponse, next: string): HttpResponse {
+  return { ...response, headers: [...response.headers, 'Link', `<${next}>; rel="next"`] };
+}
+
+const none = { records: [], next: undefined };
+
+interface Filling<T> {
+  readonly limit?: number | undefined;
+  readonly toJson: (record: T) => string;
+  readonly run: RunInTurn;
+}
+
+/** Of a page that leaves out records, no more are known to follow until one is found. */
+async function fill<T>(first: Page<T>, { limit, toJson, run }: Filling<T>): Promise<Page<T>> {
+  if (limit === undefined || first.leftOut === undefined) return first;
+  const records: T[] = [];
+  let length = 0;
+  for (let page = first; ; page = await run(page.next)) {
+    records.push(...page.records);
+    for (const record of page.records) length += toJson(record).length;
+    const isFull = records.length > limit || length > filledLengthMax;
+    if (page.next === undefined || isFull) {
+      const next = records.length > limit ? () => none : page.next;
+      return { records: records.slice(0, limit), next };
+    }
   }
 }
 

@@ -2,26 +2,21 @@
  * The caches: whole responses, each with the tracked records that it was made from, so that a
  * change of one of them is noticed; and the JSON texts of records.
  *
- * 1. `respond(key, make)` returns the cached response if its records are current. A store to which
- *    other processes write is asked first (`readChanges`).
+ * 1. `respond(key, make)` returns the cached response if its records are current.
  * 2. Otherwise `make` returns a response, which is cached unless what it read has changed since.
- * 3. While the store has sent no read since a response was begun, requests with its key by the same
- *    reader share the response: its reads begin after these requests came, so that none of the
- *    requests gets a response that is older than itself.
- * 4. Readers share what is published. A response that depends on who asks is not cached, and an
- *    administrator, whose lists have more, gets nothing from the cache (R44).
+ * 3. Readers share what is published. A response that depends on who asks is not cached, and an
+ *    administrator, whose lists have more, gets nothing from the cache (R44), nor does who may
+ *    approve comments (R48).
  *
- *     request A   key not current → begin; reads sent so far: 7
- *     request B   reads sent: 7   → shares the response of A
- *                 the read of A is sent: 8
- *     request C   reads sent: 8   → begins its own
+ * A store to which other processes write is asked for its state first: a response is current while
+ * that is the same, and what is made where it is not known is not cached. Equal requests that were
+ * told the same state wait for the first one's response.
  */
 
-import { Readable } from 'node:stream';
 import { BoundedMap } from '../bounded-map.ts';
-import type { Reader } from '../domain/readers.ts';
+import { isModerator, type Reader } from '../domain/readers.ts';
 import type { HttpResponse } from '../http/message.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import { TrackedRecords } from './tracked-records.ts';
 
@@ -29,9 +24,17 @@ import { TrackedRecords } from './tracked-records.ts';
 const entryBytes = 500;
 const slotBytes = 8;
 
+/** What is asked for, and the state of the store when it was asked. */
+interface Question {
+  readonly key: string;
+  readonly state: string;
+}
+
 interface Entry {
   readonly response: HttpResponse;
   readonly records: TrackedRecords;
+  /** That of the store before it was read. */
+  readonly state: string;
 }
 
 /** `isUncacheable`: an equal request may get another response although no record was written. */
@@ -40,17 +43,9 @@ export type MadeResponse = HttpResponse & { readonly isUncacheable?: boolean };
 /** Makes a response of nothing but `records`. */
 type Make = (records: TrackedRecords) => MaybePromise<MadeResponse>;
 
-/** Starts to make the response. With `fault`, each of its reads fails with it. */
-type Start = (fault?: Error) => MaybePromise<HttpResponse>;
-
 interface RespondOptions {
   /** Who asks. */
   readonly reader: Reader | undefined;
-  /**
-   * True for a request that only reads: equal requests share its response while it is being made.
-   * By default the request may be a mutation, unless a response to its key is cached.
-   */
-  readonly isRead?: boolean;
   /** Calls `work`, which makes the response, when its turn has come. Default: at once. */
   readonly runInTurn?: <T>(work: () => MaybePromise<T>) => MaybePromise<T>;
 }
@@ -63,70 +58,43 @@ interface ResponseCacheOptions {
   readonly bytesMax: number;
 }
 
-/** What is asked for. */
-interface Asked extends Pick<RespondOptions, 'reader'> {
-  readonly key: string;
-  /** The key and the account of the reader. */
-  readonly sharedKey: string;
-  readonly make: Make;
-}
-
-/** What requests share that ask for one key before its response has read anything. */
-interface Shared {
-  response?: MaybePromise<HttpResponse>;
-  /** The reads that the store had sent when the response was begun; undefined before that. */
-  readsSent?: number | undefined;
-}
-
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptions) {
-  const { readChanges, readsSent } = store;
   const entries = new BoundedMap<Entry>(bytesMax);
-  const shared = new Map<string, Shared>();
-  const findCurrent = (key: string): Entry | undefined => {
+  const askState = bytesMax === 0 ? () => undefined : (store.askState ?? (() => ''));
+  const findCurrent = ({ key, state }: Question): HttpResponse | undefined => {
     const entry = entries.get(key);
-    return entry?.records.isCurrent() ? entry : undefined;
+    return entry?.state === state && entry.records.isCurrent() ? entry.response : undefined;
   };
-  const read = (reader: Reader | undefined, fault?: Error): TrackedRecords =>
-    new TrackedRecords(store, { reader, run, fault });
-  const makeNow = async ({ key, sharedKey, reader, make }: Asked, fault?: Error) => {
+  const read = (reader: Reader | undefined) => new TrackedRecords(store, { reader, run });
+  const makeNow = async (question: Question, reader: Reader | undefined, make: Make) => {
+    const { key, state } = question;
     // Another request may have made the response while this one waited for its turn.
-    const other = readChanges === undefined ? findCurrent(key) : undefined;
-    if (other !== undefined) return other.response;
-    const begun = shared.get(sharedKey);
-    if (begun !== undefined) {
-      begun.readsSent ??= readsSent?.();
-      setImmediate(() => shared.delete(sharedKey));
-    }
-    const records = read(reader, fault);
+    const other = findCurrent(question);
+    if (other !== undefined) return other;
+    const records = read(reader);
     const response = await make(records);
     // If a write came while the response was made, the response is sent but not cached.
     if (response.isUncacheable === true || records.isPersonal || !records.isCurrent())
       return response;
     const size = entryBytes + slotBytes * records.slots.length + key.length + bytesOf(response);
     // A copy, because V8 keeps the whole target alive for a key that is a slice of it.
-    entries.set(Buffer.from(key, 'latin1').toString('latin1'), { response, records }, size);
+    entries.set(Buffer.from(key, 'latin1').toString('latin1'), { response, records, state }, size);
     return response;
   };
-  /** For a store that has to be asked whether a response is current. */
-  const respondAsked = async ({ key, sharedKey }: Asked, start: Start): Promise<HttpResponse> => {
-    const entry = findCurrent(key);
-    const fault = entry && (await readChanges?.().then(noFault, toFault));
-    // `make` starts, and fails at its first read: REST and GraphQL respond in their own ways.
-    if (fault !== undefined) return start(fault);
-    if (entry?.records.isCurrent()) return entry.response;
-    const other = shared.get(sharedKey);
-    const sent = readsSent?.();
-    // A read begins after its request came: a later request gets a response of its own.
-    if (other?.response !== undefined && (other.readsSent ?? sent) === sent) {
-      const response = await other.response;
-      // A stream has one reader.
-      return response.body instanceof Readable ? start() : response;
-    }
-    const own: Shared = {};
-    shared.set(sharedKey, own);
-    return (own.response = start());
+  /** What is being made, by state and key. */
+  const making = new Map<string, Promise<unknown>>();
+  const makeOnce = (question: Question, work: () => MaybePromise<HttpResponse>) => {
+    if (store.askState === undefined) return work();
+    const id = `${question.state} ${question.key}`;
+    // Once: what is not cached after that is each request's own.
+    const begun = making.get(id);
+    if (begun !== undefined) return begun.then(() => findCurrent(question) ?? work());
+    const made = work();
+    const end = (): void => void making.delete(id);
+    if (isPromise(made)) making.set(id, made.then(end, end));
+    return made;
   };
 
   return {
@@ -134,30 +102,24 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
     read,
     /**
      * Returns the cached response for `key` (Latin-1 text), if nothing that it read has changed;
-     * otherwise what `make` returns, and caches that, unless it is a stream. Requests that ask
-     * together share both. If the store fails to tell what has changed, each read of `make` fails.
+     * otherwise what `make` returns, and caches that, unless it is a stream.
      */
     respond(
       key: string | undefined,
       make: Make,
-      { reader, isRead = false, runInTurn = (work) => work() }: RespondOptions,
+      { reader, runInTurn = (work) => work() }: RespondOptions,
     ): MaybePromise<HttpResponse> {
-      if (key === undefined || reader?.isAdmin === true) return runInTurn(() => make(read(reader)));
-      const asked = { key, sharedKey: toSharedKey(key, reader), reader, make };
-      const start: Start = (fault) => runInTurn(() => makeNow(asked, fault));
-      if (readChanges === undefined) return findCurrent(key)?.response ?? start();
-      return isRead || entries.get(key) !== undefined ? respondAsked(asked, start) : start();
+      const isOwn = key === undefined || reader?.isAdmin === true || isModerator(reader);
+      if (isOwn) return runInTurn(() => make(read(reader)));
+      return andThen(askState(), (state) => {
+        if (state === undefined) return runInTurn(() => make(read(reader)));
+        const question = { key, state };
+        const work = () => runInTurn(() => makeNow(question, reader, make));
+        return findCurrent(question) ?? makeOnce(question, work);
+      });
     },
   };
 }
-
-function toSharedKey(key: string, reader: Reader | undefined): string {
-  return reader?.id === undefined ? key : `${reader.id} ${key}`;
-}
-
-const noFault = (): undefined => undefined;
-/** A store rejects with errors. */
-const toFault = (error: Error): Error => error;
 
 /** A character of a string takes at most two bytes. */
 function bytesOf({ body }: HttpResponse): number {

@@ -16,7 +16,7 @@
  */
 
 /** The index of an area is its slot. */
-const areas = ['posts', 'comments', 'authors', 'todos', 'articles'] as const;
+const areas = ['posts', 'comments', 'authors', 'todos', 'articles', 'pending_comments'] as const;
 /** A kind of records: every driver has a table for each. */
 export type Area = (typeof areas)[number];
 /** The slot that every reader notes. */

@@ -1,12 +1,26 @@
-/** The part of the port with which subscriptions resume (R41): comments after a place. */
+/**
+ * What the port of comments takes and returns: with what they are added, and with which places
+ * subscriptions resume (R41).
+ */
 
 import type { Comment } from './model.ts';
+import type { Once } from './once.ts';
 
-/** A place in the order in which comments are stored, for the life of the process. */
-export interface Place {
-  readonly at: number | string;
-  /** PostgreSQL: the timeline that `at` belongs to. */
-  readonly timeline?: number;
+/** What a comment has beside its text. */
+export interface AddOptions {
+  readonly name?: Comment['name'] | undefined;
+  readonly authorId?: Comment['authorId'] | undefined;
+  readonly once?: Once | undefined;
+  /** It waits, without a place, until it is approved (R48): only `pending` has it. */
+  readonly isPending?: boolean | undefined;
+}
+
+/** A place in the order in which comments are stored: of two, the later one is greater. */
+export type Place = number | string;
+
+export interface PlacedComment {
+  readonly comment: Comment;
+  readonly place: Place;
 }
 
 /** What a page of the comments after a place holds. */
@@ -15,15 +29,10 @@ export interface AfterRange {
   readonly postId: string | undefined;
   /** Maximum number of comments. */
   readonly limit: number;
-  /**
-   * Called once, before the page is read, at the cut: the listener has had every comment up to it,
-   * which is what pages can hold, and none behind it.
-   */
-  readonly onCut: () => void;
 }
 
 export interface PlacedPage {
-  readonly found: readonly { readonly comment: Comment; readonly place: Place }[];
-  /** True if there are no more comments up to the cut. */
+  readonly found: readonly PlacedComment[];
+  /** True if there were no more comments when the page was read. */
   readonly isLast: boolean;
 }

@@ -18,6 +18,8 @@ export interface StoredFile {
 
 /** A stored file with its place in the order of the list. */
 export interface ListedFile extends StoredFile {
+  /** The id of the account that stored it (R36); null if none did, or before owners were kept. */
+  readonly owner: string | null;
   /** A positive integer, which no other file gets, also when this one is removed. */
   readonly place: number;
 }
@@ -48,8 +50,10 @@ export interface FileIndex {
 
 export interface CommitOptions {
   readonly once?: Once | undefined;
-  /** Throws `precondition_failed`, and changes nothing, if one of the names is stored (R45). */
-  readonly onlyNew?: boolean;
+  /** The id of the account that stores the files. */
+  readonly owner?: string | undefined;
+  /** Called in the commit with the files that it replaces; if it throws, nothing changes. */
+  readonly check?: ((replaced: readonly ListedFile[]) => void) | undefined;
 }
 
 /** An index in a database. After an error of `commit`, the files may be stored. */
@@ -64,17 +68,21 @@ export interface FileLimits {
   readonly bytesMax: number;
 }
 
-export function sizeOf(files: readonly ReplacedFile[]): number {
+function sizeOf(files: readonly ReplacedFile[]): number {
   return files.reduce((sum, { size }) => sum + size, 0);
 }
 
-export function tooManyFiles({ filesMax, bytesMax }: FileLimits): AppError {
+/** Throws `storage_full` if a commit leaves more than the limits, of `stored` files before it. */
+export function checkLimits(
+  { filesMax, bytesMax }: FileLimits,
+  stored: { readonly count: number; readonly bytes: number },
+  { files, replaced }: Readonly<Record<'files' | 'replaced', readonly ReplacedFile[]>>,
+): void {
+  const count = stored.count + files.length - replaced.length;
+  const bytes = stored.bytes + sizeOf(files) - sizeOf(replaced);
+  if (count <= filesMax && bytes <= bytesMax) return;
   const bounds = `${filesMax} files with ${bytesMax} bytes in all`;
-  return new AppError('storage_full', `No more than ${bounds} can be stored.`);
-}
-
-export function nameIsStored(): AppError {
-  return new AppError('precondition_failed', 'A file of this name is stored already.');
+  throw new AppError('storage_full', `No more than ${bounds} can be stored.`);
 }
 
 /** The in-memory index of one run's files. */
@@ -89,21 +97,21 @@ export function createRunIndex(limits: FileLimits, runOnce: RunOnce): FileIndex 
       return file === undefined ? [] : [file];
     },
     page(after, limit) {
-      const listed = [...stored.values()];
-      const start = listed.findIndex(({ place }) => place > after);
-      return start < 0 ? [] : listed.slice(start, start + limit);
+      const page: ListedFile[] = [];
+      for (const file of stored.values()) {
+        if (file.place > after && page.push(file) >= limit) break;
+      }
+      return page;
     },
-    commit: (files, { once, onlyNew = false } = {}) =>
+    commit: (files, { once, owner = null, check } = {}) =>
       runOnce(once, () => {
         const replaced = files.flatMap(({ storedName }) => stored.get(storedName) ?? []);
-        if (onlyNew && replaced.length > 0) throw nameIsStored();
-        const total = stored.size + files.length - replaced.length;
-        const totalBytes = bytes + sizeOf(files) - sizeOf(replaced);
-        if (total > limits.filesMax || totalBytes > limits.bytesMax) throw tooManyFiles(limits);
-        bytes = totalBytes;
+        check?.(replaced);
+        checkLimits(limits, { count: stored.size, bytes }, { files, replaced });
+        bytes += sizeOf(files) - sizeOf(replaced);
         for (const file of files) {
           const place = stored.get(file.storedName)?.place ?? (places += 1);
-          stored.set(file.storedName, { ...file, place });
+          stored.set(file.storedName, { ...file, place, owner });
         }
         return replaced;
       }),

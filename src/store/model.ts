@@ -11,13 +11,22 @@ export interface Post {
   /** Local date-time, as `domain/local-date-time.ts` writes it. */
   readonly createdAt: string;
   readonly authorId: string | null;
+  /** When the status became `PUBLISHED` for the first time (R49). */
+  readonly publishedAt: string | null;
 }
+
+/** R48. */
+export type CommentStatus = 'PENDING' | 'PUBLISHED';
 
 export interface Comment {
   readonly id: string;
   readonly content: string;
   readonly createdAt: string;
   readonly postId: string;
+  /** The name that its writer gave (R48). */
+  readonly name: string | null;
+  /** The account that wrote it; null if that was done without a token. */
+  readonly authorId: string | null;
 }
 
 export interface Author {

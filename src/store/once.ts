@@ -5,21 +5,18 @@ import type { MaybePromise } from '../maybe-promise.ts';
 
 /** What a write is done once by (R40). Both are digests, so that nothing long is kept. */
 export interface Once {
-  /**
-   * Digest of the account and the client's key. In GraphQL a dot and the place of the write follow,
-   * unless that is the first one.
-   */
+  /** Digest of the account and the client's key. */
   readonly key: string;
   /** Digest of the request. A driver refuses another request under a used key (`toRepeated`). */
   readonly fingerprint: string;
-  /** What a repetition is told as the id, if the write makes no record with an id. */
-  readonly id?: string;
+  /** True if the client sent no token: such keys have a bound of their own. */
+  readonly isAnonymous?: boolean;
 }
 
 /** The first write under a key, as a store keeps it. */
 export interface FirstWrite {
   readonly fingerprint: string;
-  /** The id of the record that the write made, or the one that it was given (`Once`). */
+  /** The id of the record that the write made, or empty. */
   readonly id: string;
 }
 
@@ -67,6 +64,8 @@ export async function changeUnlessDone<T>(
 
 /** Limit for the keys in a database (R40): beyond it the oldest are removed first. */
 export const requestsMax = 1_000_000;
+/** Limit for those of clients without a token: they never push out an account's. */
+export const anonymousRequestsMax = requestsMax / 10;
 
 /** Throws `idempotency_key_reused` if the request is another one than the first. */
 export function toRepeated({ fingerprint, id }: FirstWrite, asked: Once['fingerprint']): Repeated {
@@ -76,8 +75,7 @@ export function toRepeated({ fingerprint, id }: FirstWrite, asked: Once['fingerp
 }
 
 /** The id that a repetition is told: that of the record that a write returned, or empty. */
-export function idOf(result: unknown, given?: string): string {
-  if (given !== undefined) return given;
+export function idOf(result: unknown): string {
   const { id = '' } = Object(result) as { readonly id?: string | number };
   return String(id);
 }

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AccountsOptions, CheckOptions, DriverOptions, Store } from './store.ts';
 import { createMemoryStore } from './memory.ts';
+import type { WholeDriver } from './whole-store.ts';
 
 /** How long to wait for the database at the start: both may be started at the same time. */
 export const startSeconds = 30;
@@ -34,9 +35,15 @@ export async function openAccounts(url: string, options: AccountsOptions) {
   return { accounts: store.storedAccounts, close: () => store.close() };
 }
 
-/** Rejects with a message of one line if a start could not open the store. Changes nothing. */
-export async function checkStore(url: string, options: CheckOptions): Promise<void> {
-  if (!isInMemory(url)) await (await load(url)).checkStore(url, options);
+/**
+ * Does what a start, the first read, the first write and the first subscription do, and changes
+ * nothing: rejects with a message of one line if one of them fails. Resolves with the number of
+ * stored accounts.
+ */
+export async function checkStore(url: string, options: CheckOptions): Promise<number> {
+  if (isInMemory(url)) return 0;
+  const driver = await load(url);
+  return driver.checkStore(url, options);
 }
 
 /**
@@ -47,12 +54,23 @@ export async function backUpStore(url: string, file: string): Promise<void> {
   await (await load(url)).backUpStore(url, file);
 }
 
-function isInMemory(url: string): boolean {
+/** Reads a whole store at one moment. Throws an Error with a message of one line. */
+export const readStore: WholeDriver['readStore'] = async (url, options, work) =>
+  (await load(url)).readStore(url, options, work);
+
+/** Adds to a store, which is created if it is not there: all or nothing. Throws as `readStore`. */
+export const fillStore: WholeDriver['fillStore'] = async (url, options, work) =>
+  (await load(url)).fillStore(url, options, work);
+
+export function isInMemory(url: string): boolean {
   return url === '' || url === 'memory:';
 }
 
 /** Loads the driver of a database. */
 async function load(url: string) {
-  if (isInMemory(url)) throw new Error('STORE_URL: a store in memory is not permanent.');
+  if (isInMemory(url)) {
+    const next = 'give this command the STORE_URL of the server, for example by --env-file';
+    throw new Error(`STORE_URL: a store in memory is not permanent; ${next}.`);
+  }
   return url.startsWith('sqlite:///') ? import('./sqlite/open.ts') : import('./postgres/open.ts');
 }

@@ -55,6 +55,7 @@ const posts = (
   status: 'PUBLISHED',
   createdAt: `2026-01-0${at + 5}T09:00:00`,
   authorId: writer.id,
+  publishedAt: `2026-01-0${at + 5}T09:00:00`,
 }));
 
 /** The comments, each with the number of its post. */
@@ -70,6 +71,8 @@ const comments = (
   content,
   createdAt: `2026-01-0${post + 4}T1${at + 1}:00:00`,
   postId: `019b8d5e-9c00-7000-8000-00000000010${post}`,
+  name: null,
+  authorId: null,
 }));
 
 /** R3, R20: every account is also an author with the same id. */

@@ -8,7 +8,7 @@ import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { RunInTurn } from '../scheduler.ts';
 import type { Changes } from './changes.ts';
-import type { AfterRange, Place, PlacedPage } from './comments-after.ts';
+import type { AddOptions, AfterRange, Place, PlacedComment, PlacedPage } from './comments-after.ts';
 import type { DurableFileIndex, FileLimits } from './file-index.ts';
 import type { Changed, Once, Repeated } from './once.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
@@ -20,19 +20,9 @@ import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from
 export interface List<T> {
   /** Reads the first page: from the start, or after the record with the id `after`. */
   read(range?: Range): MaybePromise<Page<T>>;
-  /** As `read`; records may come as JSON with these members, the id first. */
-  readJson?(range: Range, members: readonly string[]): MaybePromise<Page<T | RecordText>>;
-  /** True if there are more than `count` records, which are not read. `after`: as in a range. */
-  exceeds(count: number, after?: Range['after']): MaybePromise<boolean>;
 }
 
 export type { Changed, Once, Repeated } from './once.ts';
-
-/** A record as JSON. */
-export interface RecordText {
-  readonly id: string | number;
-  readonly json: string;
-}
 
 export interface Range {
   /** If this record was removed, reading starts at the position where it was. */
@@ -43,6 +33,8 @@ export interface Range {
 
 export interface Page<T> {
   readonly records: readonly T[];
+  /** How many of those read it lacks, with copies of the others. With it, any page may be short. */
+  readonly leftOut?: number;
   /** Reads the next page; undefined for the last one. */
   readonly next: (() => MaybePromise<Page<T>>) | undefined;
 }
@@ -54,7 +46,7 @@ export const pageRecordsMax = 500;
 export interface Requests {
   /**
    * Undefined for a new key. If the key is stored before the write begins, the write finds it.
-   * Throws `idempotency_key_reused` also if only another write of another request has the key.
+   * Throws `idempotency_key_reused` if another request has the key.
    */
   find(once: Once): MaybePromise<Repeated | undefined>;
 }
@@ -99,28 +91,36 @@ export interface Posts {
 export interface Comments {
   find(id: string): MaybePromise<Comment | undefined>;
   /** Returns undefined, and stores nothing, if the post does not exist. */
-  add(postId: string, content: string, once?: Once): MaybePromise<Comment | Repeated | undefined>;
-  /** Returns false if the comment does not exist. */
-  remove(id: string, options?: ChangeOptions<object>): MaybePromise<Changed>;
+  add(
+    postId: string,
+    content: string,
+    options?: AddOptions,
+  ): MaybePromise<Comment | Repeated | undefined>;
+  /** Places a comment that waits, as if stored now. False: it is not there, or is placed now. */
+  approve(id: string, options?: ChangeOptions<object>): MaybePromise<Changed>;
+  /** Removes comments, also those that wait. Returns false, and removes none, if one is missing. */
+  remove(ids: readonly string[], options?: ChangeOptions<object>): MaybePromise<Changed>;
   /** The comments of a post, oldest first (R2); empty if the post does not exist. */
   ofPost(id: string): List<Comment>;
-  /**
-   * The place of a comment, when the listener has had it; undefined if there is no such comment.
-   * `placeOf` and `after` need a listener if `watch` is present (R41).
-   */
+  /** Newest first (R52). */
+  readonly all: List<Comment>;
+  readonly pending: Pick<Comments, 'find' | 'ofPost' | 'all'>;
+  /** The place of a comment; undefined if there is no such comment. */
   placeOf(id: string): MaybePromise<Place | undefined>;
-  /** Reads a page of the comments after a place, in the order stored. */
+  /**
+   * Reads a page of the comments after a place, in the order stored (R41). A comment that is not in
+   * the last page, and comes after it, is told to the listener after this call.
+   */
   after(place: Place, range: AfterRange): MaybePromise<PlacedPage>;
   /**
    * Calls `listener` with every comment stored from now on by any node, once each, in the order
    * stored. Returns a function that stops this. One listener at a time: the topic of comments has
-   * the subscribers. Present only if several nodes can write: otherwise the callers of `add` know
-   * the order.
+   * the subscribers.
    */
-  readonly watch?: (listener: (comment: Comment) => void) => () => void;
+  watch(listener: (placed: PlacedComment) => void): () => void;
   /**
    * Settles when the listener gets every comment that any node stores from then on; undefined if it
-   * does already. Rejects as a read does. Present if `watch` is.
+   * does already. Rejects as a read does. Present if several nodes can write.
    */
   readonly ready?: () => Promise<unknown> | undefined;
 }
@@ -137,17 +137,25 @@ export interface Accounts {
   findForLogin(username: string): MaybePromise<Account | undefined>;
 }
 
-/** The accounts in a durable store, which the command `accounts` changes. */
+/** What becomes of what a removed account has left. By default, author and posts remain. */
+export interface Legacy {
+  /** The id of the author that gets the posts. */
+  readonly postsTo?: string | undefined;
+  /** The author goes: what it has left, its comments too, has no author and no name then. */
+  readonly isErased?: boolean;
+}
+
+/** The accounts in a durable store, which the command `accounts` and their owners change (R51). */
 export interface StoredAccounts {
   find(username: string): MaybePromise<Account | undefined>;
-  /** Lists by username, without password hashes. */
-  list(): MaybePromise<readonly Omit<Account, 'passwordHash'>[]>;
+  list(): MaybePromise<readonly Omit<Account, 'passwordHash'>[]>; // by username
   /** Also creates the author (R20). Returns false, and changes nothing, if the name is taken. */
   add(account: Account): MaybePromise<boolean>;
-  /** Returns false if the account does not exist. */
-  changePassword(username: string, passwordHash: string): MaybePromise<boolean>;
-  /** Author and posts remain. Returns false if the account does not exist. */
-  remove(username: string): MaybePromise<boolean>;
+  /** Changes address and roles. This and what follows returns false if there is no such account. */
+  change(username: string, change: Partial<Account>): MaybePromise<boolean>;
+  /** Returns false also if the hash is not `expected` any more. */
+  changePassword(username: string, hash: string, expected?: string): MaybePromise<boolean>;
+  remove(username: string, legacy?: Legacy): MaybePromise<boolean>;
 }
 
 export interface Todos {
@@ -170,6 +178,10 @@ export interface Articles {
   find(id: number): MaybePromise<Article | undefined>;
   /** A draft without id is stored under the next free value of the counter (R15). */
   save(draft: ArticleDraft, once?: Once): MaybePromise<Article | Repeated>;
+  /** Stores a new article under its id. Returns undefined, and stores nothing, if it is taken. */
+  create(article: Article, once?: Once): MaybePromise<Article | Repeated | undefined>;
+  /** As for posts. The counter does not return the id again. */
+  remove(id: number, options?: ChangeOptions<Article>): MaybePromise<Changed>;
   /**
    * Reads, changes and saves one article atomically. Calls `change` in a turn of the scheduler, and
    * again if the article was changed meanwhile. If `change` throws, the article does not change.
@@ -201,19 +213,19 @@ export interface Store {
   readonly articles: Articles;
   readonly requests: Requests;
   /**
-   * The present counts of changes, by this process and others. Each change is counted before it is
-   * acknowledged. With `readChanges`, those that were read last: what is read later is not older.
+   * The present counts of changes by this process; with SQLite, those of others too. Each change is
+   * counted before it is acknowledged. A store that has `askState` counts none.
    */
   changes(): Changes;
   /**
-   * Reads the counts of a moment after the call; rejects as a read does. Present only if other
-   * processes write too, and the driver has to ask.
+   * Present if `changes` cannot count what other processes write: asks for a text that is
+   * the same as long as nothing is committed. Undefined if that is not known. Never rejects.
    */
-  readonly readChanges?: () => Promise<unknown>;
-  /** The number of reads that were sent so far. Present if `readChanges` is. */
-  readonly readsSent?: () => number;
+  readonly askState?: () => Promise<string | undefined>;
   /** Settles when the store responds; rejects if it does not. */
   ping(): MaybePromise<void>;
+  /** Present only if the store outlives the process. */
+  readonly storedAccounts?: StoredAccounts;
   /** Opens the index of stored files. Present only if the store outlives the process. */
   readonly openFileIndex?: (limits: FileLimits) => DurableFileIndex;
   close(): MaybePromise<void>;
@@ -239,11 +251,15 @@ export interface MemoryStoreOptions {
   readonly run: RunInTurn;
 }
 
+export type UrlSetting = 'STORE_URL' | 'STORE_LISTEN_URL';
+
 /** `initial` is the content of a new store; a durable store gets it only once. */
 export interface DriverOptions extends MemoryStoreOptions {
   readonly log: Log;
   /** The database server for notifications of comments; empty: the one with the records. */
   readonly listenUrl: string;
+  /** STORE_URL or STORE_LISTEN_URL as it is now: it may have a new password. */
+  readonly readUrl?: ((name: UrlSetting) => string) | undefined;
   /** The maximum number of connections to a database server. */
   readonly connectionsMax: number;
   /** Time limit for one statement on a database server. */
@@ -259,7 +275,11 @@ export interface StartOptions extends Pick<DriverOptions, 'log' | 'timeoutSecond
   readonly startSeconds: number;
 }
 
-export interface CheckOptions extends StartOptions {
+export interface CheckOptions extends StartOptions, Pick<DriverOptions, 'connectionsMax'> {
+  /** Where the server listens for notifications, if not at the store itself. */
+  readonly listenUrl: string;
+  /** A record of each kind, with ids that nothing has. */
+  readonly sample: InitialData;
   /** Gets the index of stored files, if the database has one; what it throws is thrown. */
   readonly checkFiles: (index: Pick<DurableFileIndex, 'folderId' | 'list'>) => Promise<void>;
 }
@@ -269,7 +289,7 @@ export interface AccountsOptions extends StartOptions, Pick<DriverOptions, 'now'
   readonly mayCreate: boolean;
 }
 
-/** `initial` is undefined if these records are left to the start of a server. */
+/** `initial` is undefined if these records are left to a server. */
 export interface DatabaseOptions
   extends AccountsOptions, Omit<DriverOptions, 'initial' | 'bytesMax'> {
   readonly initial: InitialData | undefined;

@@ -7,23 +7,25 @@ import { BoundedMap } from '../bounded-map.ts';
 import type { Config } from '../config.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import type { Finished, Observer } from '../http/server/observe.ts';
-import { createCountedLog, type Log, type LogFacts } from '../log.ts';
+import { createCountedLog, type deeds, type Log, type LogFacts } from '../log.ts';
 import { createServiceMetrics, type LogSecurity, type Readings } from './service-metrics.ts';
 
 export interface MonitorDeps extends Readings {
   readonly log: Log;
-  /** Log of requests when LOG_REQUESTS is `all`: it has no limit on lines per second. */
-  readonly requestLog?: Log | undefined;
   readonly monotonicNow: () => number;
 }
 
+const commentsRoute = '/posts/{id}/comments';
 const slowMilliseconds = 1_000;
 
 export function createMonitor(config: Config, deps: MonitorDeps) {
   const { monotonicNow } = deps;
-  const traces = createTraces();
-  const log = traces.addTo(deps.log);
-  const requestLog = deps.requestLog ? traces.addTo(deps.requestLog) : log;
+  const traces = new BoundedMap<LogFacts>(tracedMax);
+  // Each line with the id of a request has its trace, until the request has ended.
+  const log: Log = (level, event, facts) => {
+    const trace = traces.get(String(facts?.['requestId']));
+    deps.log(level, event, trace ? { ...facts, ...trace } : facts);
+  };
   // Without ADMIN_PORT nobody can ask for them.
   const metrics = config.adminPort === undefined ? undefined : createServiceMetrics(config, deps);
   const clientAddress = createClientAddress(config.trustedProxies);
@@ -32,19 +34,23 @@ export function createMonitor(config: Config, deps: MonitorDeps) {
   const report = createCountedLog(log, monotonicNow);
   const security: LogSecurity = (event, facts) => {
     metrics?.securityEvent(event);
-    report(event, facts);
+    // Checking a password bounds failed logins; what is refused at once is counted.
+    if (event === 'login failed') log('warn', event, facts);
+    else report(event, facts);
   };
   const observer: Observer = {
     begin(request) {
       metrics?.requestBegan();
-      traces.begin(request);
+      const trace = toTrace(request.header('traceparent'));
+      if (trace !== undefined) traces.set(request.id, trace);
     },
     end(finished) {
       const { request, status, waitedMilliseconds, error } = finished;
       metrics?.requestEnded(finished);
-      logChange(finished, log);
-      // Also of a request whose client has left. A failed login is reported where it fails.
-      if (error?.code === 'too_many_requests') {
+      logDeeds(finished, log, clientAddress);
+      // Also of a request whose client has left. A failed login is reported where it fails,
+      // and too many comments where they are counted.
+      if (error?.code === 'too_many_requests' && request.endpoint?.route !== commentsRoute) {
         security('login refused', { client: clientAddress(request) });
       } else if (error?.code === 'foreign_origin') {
         // The two are compared: a proxy that changes `Host` is the usual reason.
@@ -53,9 +59,9 @@ export function createMonitor(config: Config, deps: MonitorDeps) {
       }
       const isFault = status >= 500 || waitedMilliseconds >= slowMilliseconds;
       if (!isNone && (isFault || isAll)) {
-        requestLog(isFault ? 'warn' : 'info', 'request', toFacts(finished, clientAddress(request)));
+        log(isFault ? 'warn' : 'info', 'request', toFacts(finished, clientAddress(request)));
       }
-      traces.end(request);
+      if (request.header('traceparent') !== undefined) traces.delete(request.id);
     },
     openSession(handshake) {
       // Copied, so that the headers are not kept until the socket closes.
@@ -64,7 +70,7 @@ export function createMonitor(config: Config, deps: MonitorDeps) {
       return (code) => {
         metrics?.webSocketClosed(code);
         const ms = toMs(performance.now() - startedAt);
-        if (isAll) requestLog('info', 'websocket closed', { code, ms, ...facts });
+        if (isAll) log('info', 'websocket closed', { code, ms, ...facts });
       };
     },
   };
@@ -74,58 +80,46 @@ export function createMonitor(config: Config, deps: MonitorDeps) {
 /** Requests in progress that belong to a trace; a client can send several at a time. */
 const tracedMax = 10_000;
 
-/**
- * Adds the trace of a request (W3C Trace Context: `00-<trace id>-<span id>-<flags>`) to each line
- * of the log with its id, until the request has ended.
- */
-function createTraces() {
-  const traces = new BoundedMap<LogFacts>(tracedMax);
-  return {
-    addTo:
-      (log: Log): Log =>
-      (level, event, facts) => {
-        const trace = traces.get(String(facts?.['requestId']));
-        log(level, event, trace ? { ...facts, ...trace } : facts);
-      },
-    begin(request: Finished['request']): void {
-      const given = request.header('traceparent');
-      const trace = given === undefined ? undefined : toTrace(given);
-      if (trace !== undefined) traces.set(request.id, trace);
-    },
-    end(request: Finished['request']): void {
-      if (request.header('traceparent') !== undefined) traces.delete(request.id);
-    },
-  };
-}
+/** W3C Trace Context: `00-<trace id>-<span id>-<flags>`. */
+const traceparentPattern = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-/;
 
 /** The members have the names that logs of OpenTelemetry have. */
-function toTrace(traceparent: string): LogFacts | undefined {
+function toTrace(traceparent: string | undefined): LogFacts | undefined {
+  if (traceparent === undefined) return undefined;
   const [, trace_id, span_id] = traceparentPattern.exec(traceparent) ?? [];
   return trace_id === undefined ? undefined : { trace_id, span_id };
 }
 
-const traceparentPattern = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-/;
+const writes: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE'];
+const deedOf: ReadonlyMap<string | undefined, (typeof deeds)[number]> = new Map([
+  ['/auth/login', 'login'],
+  ['/auth/refresh', 'refresh'],
+]);
 
 /**
- * One line for each change over REST by an account, also if its client has left; none for what was
- * done before under its key (R40). GraphQL has one for each mutation.
+ * One line for each record that was changed over REST, for each login, its renewal, and for what an
+ * account may not do (R53), also if the client has left; none for what was done before under its
+ * key (R40). GraphQL has one for each mutation (`graphql/schema/mutations.ts`).
  */
-function logChange({ request, madeStatus, headers = [] }: Finished, log: Log): void {
-  const { account, method, endpoint, params = {} } = request;
-  const isRead = method === 'GET' || method === 'HEAD';
-  if (account === undefined || isRead || madeStatus >= 300) return;
-  // A new token changes no record.
-  if (endpoint?.route === '/graphql' || endpoint?.route === '/auth/refresh') return;
-  if (headers.includes('Idempotency-Replayed')) return;
+function logDeeds(
+  { request, madeStatus, headers = [], error }: Finished,
+  log: Log,
+  clientAddress: (request: Finished['request']) => string,
+): void {
+  const { account, method, endpoint, params = {}, id: requestId } = request;
+  const isRefused = error?.code === 'forbidden';
+  const isDone = madeStatus < 300 && writes.includes(method) && endpoint?.route !== '/graphql';
+  if (!isRefused && (!isDone || headers.includes('Idempotency-Replayed'))) return;
   const at = headers.indexOf('Location');
-  const location = at < 0 ? undefined : headers[at + 1];
-  const id = params['id'] ?? params['name'] ?? location?.split('/').at(-1);
-  log('info', 'change', {
-    account,
-    action: `${method} ${endpoint?.route}`,
-    id,
-    requestId: request.id,
-  });
+  // Of a comment that is added, the path has the id of its post.
+  const made = at < 0 ? undefined : headers[at + 1]?.split('/').at(-1);
+  const named = made ?? params['id']?.toLowerCase() ?? params['name']?.normalize('NFC');
+  const event = isRefused ? 'refused' : (deedOf.get(endpoint?.route) ?? 'change');
+  const action = `${method} ${endpoint?.route}`;
+  const client = clientAddress(request);
+  for (const id of request.changed ?? [named]) {
+    log(isRefused ? 'warn' : 'info', event, { account, client, action, id, requestId });
+  }
 }
 
 /** Limit for headers whose value the client chooses. */

@@ -66,7 +66,12 @@ export type GraphqlMetrics = Pick<
 >;
 
 /** Events that are logged for the sake of security, whatever LOG_REQUESTS says. */
-const securityEvents = ['login failed', 'login refused', 'origin refused'] as const;
+const securityEvents = [
+  'login failed',
+  'login refused',
+  'comment refused',
+  'origin refused',
+] as const;
 type SecurityEvent = (typeof securityEvents)[number];
 export type LogSecurity = (event: SecurityEvent, facts: LogFacts) => void;
 
@@ -105,7 +110,7 @@ export function createServiceMetrics(
     ...countRequests(metrics),
     securityEvent: metrics.counter(
       'inkwell_security_events_total',
-      'Failed and refused logins, and refused origins.',
+      'Failed and refused logins, and refused comments and origins.',
       { label: 'event', values: securityEvents },
     ),
     tokenRefused: metrics.counter(

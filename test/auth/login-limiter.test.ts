@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
-import { createFailureCounts, createLogin, createLoginLimiter } from '../../dist/auth/login.js';
+import { createCounts } from '../../dist/auth/client-counts.js';
+import { createLogin, createLoginLimiter } from '../../dist/auth/login.js';
 import { AppError } from '../../dist/errors.js';
 import { times } from '../support/lists.ts';
 
@@ -160,7 +161,7 @@ test('names of any length and kind are keys of their own', async (t) => {
 });
 
 test('beyond the bound the oldest counts are dropped, the newest kept', () => {
-  const counts = createFailureCounts(() => 0);
+  const counts = createCounts(() => 0);
   for (let index = 0; index < countedMax; index += 1) counts.add(`key ${index}`);
   assert.equal(counts.find('key 0').count, 1);
   counts.add('one more');
@@ -187,7 +188,8 @@ test('an unknown user and a wrong password cost the same check, a locked one cos
       now: () => new Date(),
     }),
   });
-  const attempt = (username: string) => login({ username, password: '', address: '192.0.2.1' });
+  const sent = { password: '', address: '192.0.2.1', requestId: 'r-1' };
+  const attempt = (username: string) => login({ username, ...sent });
   for (const name of ['ann', 'nobody']) {
     await assert.rejects(attempt(name), { code: 'invalid_credentials' }, name);
   }

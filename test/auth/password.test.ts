@@ -5,6 +5,7 @@ import crypto from 'node:crypto';
 import { test } from 'node:test';
 import {
   createPasswordChecker,
+  createPasswordLine,
   hashPassword,
   parsePasswordHash,
   verifyPassword,
@@ -66,7 +67,7 @@ const bad = `
 `;
 
 test('a password that is too long costs the work of any other', async () => {
-  const check = createPasswordChecker(0);
+  const check = createPasswordChecker(createPasswordLine(0));
   const stored = await hashPassword('short');
   const tooLong = 'x'.repeat(1_025);
   const checked = [1, 2].map(async () => check(tooLong, stored, standing));
@@ -85,14 +86,14 @@ test('a stored hash is taken only in its one form and within its bounds', () => 
 });
 
 test('the checker says no to a password without an account, also to its own', async () => {
-  const check = createPasswordChecker(4, await hashPassword('secret'));
+  const check = createPasswordChecker(createPasswordLine(4), await hashPassword('secret'));
   assert.equal(await check('secret', undefined, standing), false);
 });
 
 test('a check without an account does the work of one with an account', async (t) => {
   const { mock } = t.mock.method(crypto, 'scrypt');
   syncMocks(t);
-  const check = createPasswordChecker(4);
+  const check = createPasswordChecker(createPasswordLine(4));
   await check('wrong', await hashPassword('secret'), standing);
   await check('wrong', undefined, standing);
   const [, known, unknown] = mock.calls.map(({ arguments: [password, given, length, options] }) => {
@@ -103,7 +104,7 @@ test('a check without an account does the work of one with an account', async (t
 });
 
 test('beyond those under way and those that may wait a check is refused at once', async () => {
-  const check = createPasswordChecker(3);
+  const check = createPasswordChecker(createPasswordLine(3));
   const admitted = Array.from({ length: checksUnderWayMax + 3 }, () =>
     check('x', undefined, standing),
   );
@@ -118,7 +119,7 @@ test('beyond those under way and those that may wait a check is refused at once'
 });
 
 test('two checks run at a time, so that two threads are left for files', async () => {
-  const check = createPasswordChecker(0);
+  const check = createPasswordChecker(createPasswordLine(0));
   const checks = [1, 2, 3, 4].map(async () =>
     check('x', undefined, standing).catch(() => 'refused'),
   );
@@ -126,7 +127,7 @@ test('two checks run at a time, so that two threads are left for files', async (
 });
 
 test('of a full queue those whose address failed most are refused, not those who come', async () => {
-  const check = createPasswordChecker(3);
+  const check = createPasswordChecker(createPasswordLine(3));
   const checked: string[] = [];
   const ask = async (client: string, failures: number): Promise<void> => {
     try {
@@ -148,7 +149,7 @@ test('of a full queue those whose address failed most are refused, not those who
 });
 
 test('a malformed stored hash is a fault that gives its place in the queue back', async () => {
-  const check = createPasswordChecker(0);
+  const check = createPasswordChecker(createPasswordLine(0));
   for (let round = 0; round < 4; round += 1) {
     await assert.rejects(check('x', 'nonsense', standing), /malformed/, `round ${round}`);
   }

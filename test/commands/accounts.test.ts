@@ -75,12 +75,12 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     const env = { STORE_URL: await newUrl(t), TOKEN_TTL_SECONDS: '3600' };
     const node = await startServer(t, { env });
     assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 401);
-    const add = 'add ann --email ann@example.org --role USER --role A';
+    const add = 'add ann --email ann@example.org --role USER --role ADMIN';
     await succeeds(accounts(add, env, ink), 'Added "ann".\n');
     const token = await logIn(node, 'ann', 'a jar of black ink');
     const found = await (await askProfile(node, `Bearer ${token}`)).json();
     const { id, ...rest } = found as Record<string, unknown>;
-    assert.deepEqual(rest, { username: 'ann', email: 'ann@example.org', roles: ['USER', 'A'] });
+    assert.deepEqual(rest, { username: 'ann', email: 'ann@example.org', roles: ['USER', 'ADMIN'] });
 
     const query = 'mutation { createPost(createPostInput: {title: "a", content: "b"}) }';
     const made = await post(node, { query }, { Authorization: `Bearer ${token}` });
@@ -101,13 +101,49 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     assert.equal((await askLogin(node, 'user', 'password')).status, 200);
   });
 
+  it('changes address and roles, and hands posts over, at once and without a password', async (t) => {
+    const env = { STORE_URL: await newUrl(t), REQUIRE_AUTH: 'owners' };
+    const node = await startServer(t, { env });
+    for (const name of ['ann', 'ben']) {
+      const add = `add ${name} --email ${name}@example.org --role USER`;
+      await succeeds(here(add, env, ink), `Added "${name}".\n`);
+    }
+    const token = await logIn(node, 'ann', 'a jar of black ink');
+    const profile = async () => (await askProfile(node, `Bearer ${token}`)).json();
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ title: 'a', content: 'b', status: 'PUBLISHED' });
+    const made = await node.fetch('/posts', { method: 'POST', headers, body });
+    const path = made.headers.get('location') ?? '';
+    await node.fetch(path, { method: 'PUT', headers, body });
+    const before = (await profile()) as Readonly<Record<string, unknown>>;
+    const author = await firstAuthor(node);
+    assert.deepEqual(author, { id: before['id'], name: 'ann', email: 'ann@example.org' });
+
+    await succeeds(here('change ann --email new@example.org', env), 'Changed "ann".\n');
+    const moved = { ...before, email: 'new@example.org' };
+    assert.deepEqual(await profile(), moved);
+    assert.deepEqual(await firstAuthor(node), { ...author, email: 'new@example.org' });
+    await succeeds(here('change ann --role ADMIN --role USER', env), 'Changed "ann".\n');
+    assert.deepEqual(await profile(), { ...moved, roles: ['ADMIN', 'USER'] });
+    const others = { method: 'DELETE', headers };
+    const demo = '/posts/019b8d5e-9c00-7000-8000-000000000101';
+    assert.equal((await node.fetch(demo, others)).status, 204);
+
+    await succeeds(here('remove ann --posts-to ben', env), 'Removed "ann".\n');
+    const heir = (await firstAuthor(node)) as Readonly<Record<string, unknown>>;
+    assert.deepEqual([heir['name'], heir['email']], ['ben', 'ben@example.org']);
+    const Authorization = `Bearer ${await logIn(node, 'ben', 'a jar of black ink')}`;
+    const removed = await node.fetch(path, { method: 'DELETE', headers: { Authorization } });
+    assert.equal(removed.status, 204);
+  });
+
   it('lists what is kept by name, and no hash', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     const addBob = here('add bob --email b@example.org', env, ink);
     await succeeds(addBob, 'Added "bob".\n');
-    const addAnn = here('add ann --role USER --email a@example.org --role B', env, ink);
+    const addAnn = here('add ann --role USER --email a@example.org --role ADMIN', env, ink);
     await succeeds(addAnn, 'Added "ann".\n');
-    await succeeds(here('list', env), 'ann\ta@example.org\tUSER,B\nbob\tb@example.org\t\n');
+    await succeeds(here('list', env), 'ann\ta@example.org\tUSER,ADMIN\nbob\tb@example.org\t\n');
   });
 
   it('adds one of two that come at once, and tells the other', async (t) => {
@@ -137,7 +173,15 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     await fails(here('passwd ann', env, 'x'.repeat(2_000)), /at most 1024 bytes/);
     await fails(here('passwd ann', env, 'eleven char'), /at least 12 characters/);
     await fails(here('add long-username --email a@b', env, 'Long-Username'), /must differ from/);
-    await fails(here('remove user', env), /has no account "user"/);
+    await fails(here('remove user', env), /has no account "user", which is a demo account/);
+    await fails(here('change bob --role ADMIN', env), /has no account "bob"/);
+    await fails(
+      here('change ann --role ADMIN --role ROOT', env),
+      /no role "ROOT", only USER, ADMIN/,
+    );
+    await fails(here('add bob --email b@example.org --role admin', env, ink), /no role "admin"/);
+    await fails(here('change ann --email ann', env), /"ann" is not an email address/);
+    await fails(here('remove ann --posts-to bob --erase', env), /There is no account "bob"/);
     await succeeds(here('list', env), 'ann\tann@example.org\t\n');
   });
 
@@ -195,7 +239,9 @@ test('arguments that make no command get the usage, 2, and what is wrong with th
   for (const [message, lines] of Object.entries({
     'There is no command accounts "".': '',
     'There is no command accounts "ad".': 'ad',
-    'There is no command accounts "change".': 'change ann',
+    'There is no command accounts "chang".': 'chang ann',
+    'change needs --email or --role.': 'change ann',
+    'change takes no --erase.': 'change ann --erase --email a@example.org',
     'add needs a username.': 'add; add --email a@example.org',
     'add needs --email.': 'add ann',
     "Option '--email <value>' argument missing.": 'add ann --email',
@@ -203,11 +249,13 @@ test('arguments that make no command get the usage, 2, and what is wrong with th
     "Unknown option '--password'.": 'add ann --email a@example.org --password secret',
     'list takes fewer arguments.': 'list ann',
     "Unknown option '--rolle'.": 'list --rolle A',
-    'list takes no option.': 'list --role A',
+    'list takes no --role.': 'list --role A',
     'passwd needs a username.': 'passwd',
     'passwd takes fewer arguments.': 'passwd ann secret',
-    'passwd takes no option.': 'passwd ann --role USER',
+    'passwd takes no --role.': 'passwd ann --role USER',
     'remove needs a username.': 'remove',
+    'remove takes no --email.': 'remove ann --email a@example.org',
+    '--posts-to names another account.': 'remove ann --posts-to ann',
     'remove takes fewer arguments.': 'remove ann bob',
     "Unknown option '--force'.": 'remove ann --force',
   })) {

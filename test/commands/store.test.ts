@@ -1,6 +1,7 @@
 /** `node dist/server.js backup` and `migrate`, beside a server that runs on the same store. */
 
 import assert from 'node:assert/strict';
+import { statSync, watch } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -99,13 +100,43 @@ describe('backup of SQLite', { skip: skipSqlite }, () => {
     assert.deepEqual((await readdir(folder)).toSorted(), ['copy.db', 'in k%.db']);
 
     await writeFile(join(folder, 'mine'), 'precious');
-    await fails(run(['backup', join(folder, 'mine')], url), /mine cannot be made \(EEXIST\)/);
+    await fails(
+      run(['backup', join(folder, 'mine')], url),
+      /mine cannot be made \(EEXIST\): .*give another name/,
+    );
     assert.equal(await readFile(join(folder, 'mine'), 'utf8'), 'precious');
-    await writeFile(join(folder, 'other.partial'), 'precious');
-    await fails(run(['backup', join(folder, 'other')], url), /other.partial cannot be made/);
+    // An earlier run that was killed has left it.
+    await writeFile(join(folder, 'other.partial'), 'half a copy');
+    assert.equal((await run(['backup', join(folder, 'other')], url)).code, 0);
+    assert.equal((await stat(join(folder, 'other'))).mode & 0o777, 0o600);
     await fails(run(['backup', join(folder, 'no', 'copy')], url), /cannot be made \(ENOENT\)/);
-    const names = ['copy.db', 'in k%.db', 'mine', 'other.partial'];
+    const names = ['copy.db', 'in k%.db', 'mine', 'other'];
     assert.deepEqual((await readdir(folder)).toSorted(), names);
+  });
+
+  it('has its name when it is whole, and not before', async (t) => {
+    const path = await newSqliteFile(t);
+    const url = toSqliteUrl(path);
+    assert.equal((await run(['migrate'], url)).code, 0);
+    inSqlite(path, (file) =>
+      file.exec(`WITH RECURSIVE many (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM many LIMIT 200)
+        INSERT INTO todos (id, title, completed)
+        SELECT at, hex(zeroblob(100000)), 0 FROM many`),
+    );
+    const copy = join(dirname(path), 'copy.db');
+    const watcher = watch(dirname(path));
+    const names = new Set<string | null>();
+    let size = 0;
+    watcher.on('change', (_kind, name) => {
+      if (name === 'copy.db' && size === 0) size = statSync(copy).size;
+      names.add(String(name));
+    });
+    t.after(() => watcher.close());
+    const backup = await run(['backup', copy], url);
+    assert.equal(backup.code, 0, backup.errors);
+    await until('the copy is seen', () => names.has('copy.db'));
+    assert.ok(names.has('copy.db.partial'));
+    assert.equal(size, (await stat(copy)).size);
   });
 
   it('a store that is not there is not made, and other files are refused', async (t) => {
@@ -123,7 +154,7 @@ describe('what cannot be', () => {
   it('a backup of a store in memory or in PostgreSQL', async () => {
     await fails(here(['backup', 'x'], ''), /STORE_URL: a store in memory is not permanent/);
     await fails(here(['backup', 'x'], 'postgres://127.0.0.1:1/a'), /STORE_URL: pg_dump makes/);
-    await fails(here(['migrate'], ''), /STORE_URL: a store in memory is not permanent/);
+    await fails(here(['migrate'], ''), /STORE_URL: a store in memory is not permanent; give/);
   });
 
   it('other arguments are answered with the usage', async () => {

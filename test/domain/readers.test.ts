@@ -13,11 +13,12 @@ test('a draft without an author exists for administrators alone, who alone chang
     createdAt: '2026-01-05T09:00:00',
     authorId: null,
   } as const;
+  const mode = { hasOwners: true, isModerated: false };
   const account = { id: '2', username: 'a', email: 'a@b', passwordHash: '' };
   for (const [reader, isAllowed] of [
-    [toReader(undefined), false],
-    [toReader({ ...account, roles: ['USER'] }), false],
-    [toReader({ ...account, roles: ['ADMIN'] }), true],
+    [toReader(undefined, mode), false],
+    [toReader({ ...account, roles: ['USER'] }, mode), false],
+    [toReader({ ...account, roles: ['ADMIN'] }, mode), true],
   ] as const) {
     assert.equal(mayRead(reader, post), isAllowed);
     const change = (): void => checkOwner(reader, post.authorId);

@@ -1,52 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAddComment, createComments, createTopic } from '../../dist/domain/comments.js';
+import { createComments, createTopic, type PostAccess } from '../../dist/domain/comments.js';
+import { unsigned } from '../support/anyone.ts';
+import type { PlacedComment } from '../../dist/store/comments-after.js';
 import type { Store } from '../../dist/store/store.js';
 import { unweighed } from '../support/topic.ts';
-
-test('a subscriber that names what it wants gets that and no other value', async () => {
-  const topic = createTopic<number>({ ...unweighed, queueMax: 10 });
-  const even = topic.subscribe((value) => value % 2 === 0);
-  const waiting = even.next();
-  for (const value of [1, 2, 3, 4]) topic.publish(value);
-  assert.equal((await waiting).value, 2);
-  assert.equal((await even.next()).value, 4);
-  const further = even.next();
-  topic.publish(5);
-  topic.publish(6);
-  assert.equal((await further).value, 6);
-});
-
-test('what comes next can be seen before it is taken', async () => {
-  const topic = createTopic<number>({ ...unweighed, queueMax: 10 });
-  const even = topic.subscribe((value) => value % 2 === 0);
-  for (const value of [1, 2, 3, 4, 5, 6]) topic.publish(value);
-  assert.deepEqual([even.ahead(0), even.ahead(3), even.ahead(9)], [[], [2, 4], [2, 4, 6]]);
-  assert.equal((await even.next()).value, 2);
-  assert.deepEqual(even.ahead(9), [4, 6]);
-  await even.return?.();
-  assert.deepEqual(even.ahead(9), []);
-});
-
-test('the position of a value counts those that nobody wanted', async () => {
-  const topic = createTopic<number>({ ...unweighed, queueMax: 10 });
-  const even = topic.subscribe((value) => value % 2 === 0);
-  for (const value of [1, 2, 3, 4]) topic.publish(value);
-  assert.deepEqual([(await even.next()).value, even.position], [2, 2]);
-  assert.deepEqual([(await even.next()).value, even.position], [4, 4]);
-});
-
-test('a comment that was added before is not published again', async () => {
-  const repeated = { id: '1', isRepeated: true } as const;
-  const comments = { add: () => repeated } as unknown as Store['comments'];
-  const published: unknown[] = [];
-  const others = {} as Pick<Store, 'posts' | 'requests'>; // not used here
-  const addComment = createAddComment({ comments, ...others }, (comment) => {
-    published.push(comment);
-  });
-  assert.equal(await addComment(undefined, '1', 'c'), repeated);
-  assert.deepEqual(published, []);
-});
 
 test('return settles a call that waits and leaves the topic', async () => {
   const topic = createTopic<number>({ ...unweighed, queueMax: 2 });
@@ -74,33 +32,34 @@ test('a subscriber whose queue is full is dropped with one error; the others los
   assert.equal((await quick.next()).value, 4);
 });
 
-test('at most 4,096 comments wait for one subscriber', async () => {
-  const store = { comments: {} } as unknown as Store; // not used here
-  const { commentAdded } = createComments(store, 1_000_000_000);
-  const [slow, full] = [commentAdded.subscribe(), commentAdded.subscribe()];
-  const comment = { id: '1', content: '', createdAt: '', postId: '1' };
-  for (let count = 0; count < 4_096; count += 1) commentAdded.publish(comment);
-  assert.equal((await slow.next()).value, comment);
-  commentAdded.publish(comment);
-  assert.equal((await slow.next()).value, comment);
-  await assert.rejects(async () => full.next(), { code: 'overloaded' });
+test('the post of a comment is read once for all, as it is when the event is made (R44)', async () => {
+  let publish: (placed: PlacedComment) => void = () => undefined;
+  const stored: PostAccess[] = [{ status: 'DRAFT', authorId: 'a' }];
+  let reads = 0;
+  const find = (): unknown => {
+    reads += 1;
+    if (stored.length === 0) throw new Error('The store is away.');
+    return { id: '1', content: 'long', ...stored[0] };
+  };
+  const watch = (listener: typeof publish) => {
+    publish = listener;
+    return () => undefined;
+  };
+  const store = { comments: { watch }, posts: { find } } as unknown as Store;
+  const { commentAdded } = createComments(store, { queueBytesMax: 1_000_000, hasOwners: true });
+  const groups = [commentAdded.subscribe(), commentAdded.subscribe()];
+  publish({ place: 1, comment: { id: '1', content: '', createdAt: '', postId: '1', ...unsigned } });
+  stored[0] = { status: 'PUBLISHED', authorId: 'a' };
+  for (const [at, group] of groups.entries()) {
+    const { post } = (await group.next()).value ?? {};
+    assert.deepEqual(await post, { status: 'DRAFT', authorId: 'a' }, `group ${at}`);
+  }
+  assert.equal(reads, 1);
+  stored.pop();
+  publish({ place: 2, comment: { id: '2', content: '', createdAt: '', postId: '1', ...unsigned } });
+  const { post } = (await groups[0]?.next())?.value ?? {};
+  assert.equal(await post, undefined);
 });
-
-for (const [length, count] of [
-  [0, 4],
-  [256, 2],
-] as const) {
-  test(`${count} comments of ${length} characters wait in 2,048 bytes, and no more`, () => {
-    const store = { comments: {} } as unknown as Store; // not used here
-    const { commentAdded } = createComments(store, 2_048);
-    commentAdded.subscribe();
-    const comment = { id: '1', content: 'x'.repeat(length), createdAt: '', postId: '1' };
-    for (let waiting = 0; waiting < count; waiting += 1) commentAdded.publish(comment);
-    assert.equal(commentAdded.size, 1);
-    commentAdded.publish(comment);
-    assert.equal(commentAdded.size, 0);
-  });
-}
 
 test('values that wait are bounded in bytes too; one may wait however long it is', async () => {
   const bytesOf = (value: string): number => value.length;

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { parse } from 'graphql';
 import type { RequestContext } from '../../dist/graphql/context.js';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { runBatch } from '../../dist/graphql/endpoint.js';
-import type { Log } from '../../dist/log.js';
+import { runBatch } from '../../dist/graphql/http/batch.js';
 import { createScheduler } from '../../dist/scheduler.js';
+import { startGraphql } from '../support/graphql.ts';
 
 const context = { facts: { requestId: 'r-1' } } as RequestContext;
 
@@ -36,24 +36,19 @@ async function run(length: number, milliseconds: number) {
     if (going) setImmediate(other);
   };
   setImmediate(other);
-  const { json } = await runBatch({ engine, log: () => undefined }, requests, context);
+  const { json } = await runBatch(engine, requests, context);
   going = false;
   return (JSON.parse(json) as { data: { others: number } }[]).map(({ data }) => data.others);
 }
 
 test('a fault of the service in one operation has the id of its line in the log', async () => {
-  const lines: unknown[] = [];
+  const { engine, logged } = startGraphql();
   const prepare = (): never => {
     throw new Error('secret');
   };
-  const engine = {
-    scheduler: createScheduler(),
-    prepare,
-    countRefusal: () => [],
-  } as unknown as Engine;
-  const log: Log = (_level, event, facts) => void lines.push(event, facts?.['requestId']);
-  const { json } = await runBatch({ engine, log }, [{ query: '{a}' }], context);
-  assert.deepEqual(lines, ['graphql operation failed', 'r-1']);
+  const { json } = await runBatch({ ...engine, prepare }, [{ query: '{a}' }], context);
+  const lines = logged.map(({ event, requestId }) => [event, requestId]);
+  assert.deepEqual(lines, [['graphql operation failed', 'r-1']]);
   const extensions = { code: 'INTERNAL_SERVER_ERROR', requestId: 'r-1' };
   assert.deepEqual(JSON.parse(json), [
     { errors: [{ message: 'Internal server error', extensions }] },

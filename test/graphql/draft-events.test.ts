@@ -1,41 +1,11 @@
 /** R44: comments on a post that is not published are events for those alone who may read it. */
 
-import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
-import { type Blog, openBlog, type Person } from '../support/drafts.ts';
-import { after, read, transports } from '../support/resuming.ts';
+import { describe, it } from 'node:test';
+import { followAll, hear, openBlog, type Person } from '../support/drafts.ts';
+import { after } from '../support/resuming.ts';
 import { stores } from '../support/stores.ts';
 
-/** In the mode `owners`, where all of them may subscribe. */
-const subscribers = ['anonymous', 'other', 'author', 'admin'] as const;
 const isInsider = (person: Person): boolean => person === 'author' || person === 'admin';
-
-interface Followed {
-  readonly title: string;
-  readonly person: Person;
-  readonly next: () => Promise<string>;
-}
-
-/** Subscriptions of everybody over each transport, on each node that hears of all comments. */
-async function followAll(t: TestContext, blog: Blog, args: string): Promise<readonly Followed[]> {
-  const all: Followed[] = [];
-  for (const { port } of blog.hearing) {
-    for (const [transport, follow] of transports) {
-      for (const person of subscribers) {
-        const next = await follow(t, { port, headers: blog.people[person] }, args);
-        all.push({ title: `${person}, ${transport}, ${args}`, person, next });
-      }
-    }
-  }
-  return all;
-}
-
-async function hear(all: readonly Followed[], wordsOf: (person: Person) => readonly string[]) {
-  for (const { title, person, next } of all) {
-    const words = wordsOf(person);
-    assert.deepEqual(await read(next, words.length), words, title);
-  }
-}
 
 for (const place of stores) {
   describe(`a draft on a store ${place.name}`, { skip: place.skip }, () => {

@@ -57,15 +57,13 @@ describe('updatePost', { concurrency: true }, () => {
     });
   });
 
-  it('refuses null, blank texts, other words and posts that do not exist', async (t) => {
+  it('refuses blank texts, other words and posts that do not exist', async (t) => {
     const server = await startServer(t);
     const id = await createPost(server);
     const before = await read(server, `/posts/${id}`);
     for (const [changes, code] of [
       [{ title: ' ' }, 'BAD_USER_INPUT'],
       [{ title: 'new', content: '' }, 'BAD_USER_INPUT'],
-      [{ title: null }, 'BAD_USER_INPUT'],
-      [{ status: null }, 'BAD_USER_INPUT'],
       [{ status: 'GONE' }, 'BAD_USER_INPUT'],
       [{ authorId: missing }, 'BAD_USER_INPUT'],
     ] as const) {

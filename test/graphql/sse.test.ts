@@ -17,6 +17,7 @@ import {
   nextEvent,
   withoutId,
 } from '../support/sse-client.ts';
+import { startServer } from '../support/server.ts';
 import { until, within } from '../support/until.ts';
 
 keepOthersServed();
@@ -45,7 +46,7 @@ describe('what event streams carry', { concurrency: 4 }, () => {
   test('a query answers with one next and complete', async (t) => {
     const reader = await askEvents(await startEndpoint(t), '{ __typename }');
     assert.equal(reader.response.headers['content-type'], 'text/event-stream; charset=utf-8');
-    assert.equal(reader.response.headers['cache-control'], 'no-store');
+    assert.equal(reader.response.headers['cache-control'], 'no-store, no-transform');
     // Else some proxies keep the events back.
     assert.equal(reader.response.headers['x-accel-buffering'], 'no');
     assert.equal(await reader.next(), nextEvent({ data: { __typename: 'Query' } }));
@@ -73,17 +74,25 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     for (const content of ['one', 'two\nlines', 'é'.repeat(5_000)]) {
       endpoint.comment(content);
       for (const [at, reader] of readers.entries())
-        assert.equal(withoutId(await reader.next()), eventOf(content), `reader ${at}`);
+        assert.equal(withoutId(await reader.nextEvent()), eventOf(content), `reader ${at}`);
     }
   });
 
-  test('comments keep a silent stream alive', async (t) => {
-    const constants = { wsPingSeconds: 1 };
-    const endpoint = await startEndpoint(t, { env: { IDLE_TIMEOUT_SECONDS: '1' }, constants });
-    const reader = await askEvents(endpoint, subscription);
-    for (let count = 0; count < 4; count += 1)
-      assert.equal(await reader.next(), ':', `round ${count}`);
-  });
+  for (const [method, sent] of [
+    // Libraries send POST, and may end at an event that they do not know.
+    ['POST', ':'],
+    // A page cannot see what is no event.
+    ['GET', 'event: ping\ndata:'],
+  ] as const) {
+    test(`a silent stream of a ${method} is kept alive, by ${JSON.stringify(sent)}`, async (t) => {
+      const constants = { wsPingSeconds: 1 };
+      const server = await startServer(t, { env: { IDLE_TIMEOUT_SECONDS: '1' }, constants });
+      const reader = await askEvents(server, subscription, { method });
+      assert.equal(await reader.next(), ':');
+      for (let count = 0; count < 3; count += 1)
+        assert.equal(await reader.next(), sent, `round ${count}`);
+    });
+  }
 
   test('a fault of the service in an execution is masked, and nothing else ends', async (t) => {
     const wrap = (engine: Engine): Engine => {
@@ -104,11 +113,11 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     };
     const endpoint = await startEndpoint(t, { wrap });
     const reader = await subscribe(endpoint);
-    const told = (await reader.next()) ?? '';
+    const told = (await reader.nextEvent()) ?? '';
     assert.match(told, /INTERNAL_SERVER_ERROR","requestId":"subscription-\d+"/);
     assert.doesNotMatch(told, /secret/);
-    assert.equal(await reader.next(), completeEvent);
-    assert.equal(await reader.next(), undefined);
+    assert.equal(await reader.nextEvent(), completeEvent);
+    assert.equal(await reader.nextEvent(), undefined);
     assert.deepEqual([endpoint.logged, endpoint.dropped], [['subscription failed'], ['failed']]);
   });
 
@@ -116,7 +125,7 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     const endpoint = await startEndpoint(t);
     const reader = await subscribe(endpoint);
     const stopped = endpoint.stop();
-    assert.equal(await reader.next(), undefined);
+    assert.equal(await reader.nextEvent(), undefined);
     await stopped;
     assert.deepEqual(endpoint.subscriptions.count(), none);
   });
@@ -152,7 +161,7 @@ describe('a client', { concurrency: 4 }, () => {
     }
     await until('all but one stream ended', () => endpoint.streams.size <= 1);
     for (let count = 0; count < 10; count += 1) {
-      assert.equal(withoutId(await reader.next()), eventOf(`${count}`), `round ${count}`);
+      assert.equal(withoutId(await reader.nextEvent()), eventOf(`${count}`), `round ${count}`);
     }
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
     assert.deepEqual(endpoint.logged, []);
@@ -168,7 +177,7 @@ describe('a client', { concurrency: 4 }, () => {
       for (let count = 0; count < 50; count += 1) await turn();
       for (let at = 0; at < 40; at += 1) {
         assert.equal(
-          withoutId(await reader.next()),
+          withoutId(await reader.nextEvent()),
           eventOf(`${round} ${at} ${filler}`),
           `round ${at}`,
         );
@@ -192,7 +201,7 @@ describe('a client', { concurrency: 4 }, () => {
     const unread = (late + 1) * eventOf(contentOf(999)).length;
     for (let at = 0; at < 3 * late; at += 1) {
       if (at < 2 * late) endpoint.comment(contentOf(late + at));
-      assert.equal(withoutId(await reader.next()), eventOf(contentOf(at)), `event ${at}`);
+      assert.equal(withoutId(await reader.nextEvent()), eventOf(contentOf(at)), `event ${at}`);
       assert.ok(endpoint.pool.bytes - before <= unread, `${endpoint.pool.bytes} bytes`);
     }
     await until('the memory is given back', () => endpoint.pool.bytes === before);
@@ -207,7 +216,7 @@ describe('a client', { concurrency: 4 }, () => {
     for (let sent = 0; endpoint.streams.size === 2 && sent < 2_000; sent += 1) {
       const content = `${sent} ${'x'.repeat(50_000)}`;
       endpoint.comment(content);
-      assert.equal(withoutId(await reader.next()), eventOf(content), `round ${sent}`);
+      assert.equal(withoutId(await reader.nextEvent()), eventOf(content), `round ${sent}`);
     }
     assert.equal(endpoint.streams.size, 1);
     assert.deepEqual(endpoint.dropped, ['slow_consumer']);
@@ -241,7 +250,7 @@ describe('of streams', { concurrency: 4 }, () => {
     assert.match(String(refused.headers['retry-after']), /^[0-9]+$/);
     endpoint.comment('for all');
     for (const [at, reader] of readers.entries())
-      assert.equal(withoutId(await reader.next()), eventOf('for all'), `reader ${at}`);
+      assert.equal(withoutId(await reader.nextEvent()), eventOf('for all'), `reader ${at}`);
     readers.pop()?.leave();
     await until('all but seven streams ended', () => endpoint.streams.size <= 7);
     await subscribe(endpoint);

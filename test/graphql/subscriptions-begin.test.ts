@@ -95,7 +95,7 @@ test('who joins while the post of an event is looked up gets the events from the
   const wrap = (engine: Engine): Engine => ({
     ...engine,
     hasOwners: true,
-    readerOf: () => ({ id: undefined, isAdmin: true }),
+    readerOf: () => ({ id: undefined, isAdmin: true, hasOwners: true, isModerated: false }),
   });
   const endpoint = await startEndpoint(t, { wrap });
   const first = await overWebSocket(t, endpoint.port);

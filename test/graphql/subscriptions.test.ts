@@ -3,12 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Engine, Subscription } from '../../dist/graphql/engine.js';
-import { decodeRequest } from '../../dist/graphql/http/messages.js';
-import { ConnectionMemory } from '../../dist/memory-pool.js';
 import { gate } from '../support/http-kit.ts';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
-import { startServer } from '../support/server.ts';
-import { askEvents } from '../support/sse-client.ts';
 import { until } from '../support/until.ts';
 import { connectReady, type HandClient, subscribe } from '../support/ws-clients.ts';
 
@@ -45,9 +41,7 @@ function counting(open?: (real: () => Promise<Subscription>) => Promise<Subscrip
         counts.made += 1;
         return toJson(value);
       };
-      const position = (): number => events.position;
-      const wrapped = { next: () => events.next(), return: close, ahead: () => [], position: 0 };
-      Object.defineProperty(wrapped, 'position', { get: position });
+      const wrapped = { next: () => events.next(), return: close };
       return { events: wrapped as Subscription['events'], toJson: make };
     },
   });
@@ -67,25 +61,6 @@ test('an event is made once for all of a group, and who joins late gets those fr
   assert.deepEqual((await late.next()).payload, data('two'));
   assert.deepEqual((await first.next()).payload, data('two'));
   assert.deepEqual(counts, { opened: 1, closed: 0, made: 2 });
-});
-
-test('other documents, operation names and variables are other groups', async (t) => {
-  const { counts, wrap } = counting();
-  const endpoint = await startEndpoint(t, { wrap });
-  const client = await listen(endpoint);
-  const named = 'subscription A { commentAdded { id } } subscription B { commentAdded { id } }';
-  const ofPost = 'subscription ($p: String) { commentAdded(postId: $p) { id } }';
-  const others = [
-    [named, { operationName: 'A' }],
-    [named, { operationName: 'B' }],
-    [ofPost, { variables: { p: endpoint.postId } }],
-    [ofPost, { variables: {} }],
-    [ofPost, {}],
-  ] as const;
-  for (const [at, [text, more]] of others.entries()) client.send(subscribe(`o${at}`, text, more));
-  await client.settle();
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 5, subscribers: 6 });
-  assert.equal(counts.opened, 5);
 });
 
 test('a group ends its source with its last member, and the next one opens a new one', async (t) => {
@@ -216,85 +191,3 @@ test('events that come faster than they are taken end the group as overloaded', 
   assert.equal((await client.closed).code, 1013);
   assert.deepEqual([endpoint.logged, endpoint.dropped], [[], ['overflow']]);
 });
-
-test('what a group keeps is counted, and refused where its connection has less left', async (t) => {
-  const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '1048576' } });
-  const others = endpoint.pool.open();
-  others.set(endpoint.pool.bytesMax);
-  // What other requests hold does not matter.
-  const small = await askEvents(endpoint, 'subscription { commentAdded { id } }');
-  assert.equal(small.response.statusCode, 200);
-  others.release();
-  const fields = (count: number): string =>
-    Array.from({ length: count }, (_, at) => `f${at}: id`).join(' ');
-  const long = `subscription { commentAdded { ${fields(19)} } }`;
-  assert.equal((await askEvents(endpoint, long)).response.statusCode, 200);
-  assert.ok(endpoint.pool.bytes > 5_000 && endpoint.pool.bytes < 16_384, `${endpoint.pool.bytes}`);
-  const longer = `subscription { commentAdded { ${fields(45)} } }`;
-  assert.equal((await askEvents(endpoint, longer)).response.statusCode, 503);
-  await endpoint.stop();
-  assert.equal(endpoint.pool.bytes, 0);
-});
-
-test('of a long postId nothing is kept, so that a socket holds little, however much it sent', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const client = await connectReady(endpoint.port);
-  const ofPost = 'subscription ($p: String) { commentAdded(postId: $p) { id } }';
-  for (let count = 0; count < 76; count += 1) {
-    const variables = { p: `${count}${'x'.repeat(64_000)}` };
-    client.send({ id: `${count}`, type: 'subscribe', payload: { query: ofPost, variables } });
-  }
-  await until('76 groups', () => endpoint.subscriptions.count().groups === 76);
-  assert.ok(endpoint.pool.bytes < 1_000_000, `${endpoint.pool.bytes}`);
-  const reservation = endpoint.pool.open();
-  assert.ok(reservation.grow(endpoint.pool.bytesMax / 2));
-  reservation.release();
-  // R38: they name nothing, and nothing comes; the socket and its other operations go on.
-  endpoint.comment('x');
-  const { type } = await client.ask({
-    id: 'q',
-    type: 'subscribe',
-    payload: { query: '{ a: __typename }' },
-  });
-  assert.equal(type, 'next');
-  await client.close();
-});
-
-test('1,000 different subscriptions are open at most; who joins one of them is no further one', async (t) => {
-  const { port } = await startServer(t);
-  const toQuery = (at: number): string => `subscription { a${at}: commentAdded { id } }`;
-  for (let socket = 0; socket < 10; socket += 1) {
-    const client = await connectReady(port);
-    for (let at = 0; at < 100; at += 1) client.send(subscribe(`${at}`, toQuery(socket * 100 + at)));
-    await client.settle();
-  }
-  const last = await connectReady(port);
-  const refusal = await last.ask(subscribe('new', toQuery(1_000)));
-  assert.deepEqual([refusal.type, refusal.id], ['error', 'new']);
-  last.send(subscribe('old', toQuery(999)));
-  await last.settle();
-});
-
-const withVariables = `subscription ($a: String, $b: Boolean = true) {
-  commentAdded(postId: $a) { id content @include(if: $b) } }`;
-for (const [given, bytes] of [
-  [{}, 0],
-  [{ a: 'x'.repeat(30) }, 139],
-  [{ a: 'x'.repeat(30), b: true }, 224],
-  [{ a: 'x'.repeat(30), b: true, undeclared: 1 }, 224],
-] as const) {
-  const names = Object.keys(given).join(', ') || 'none';
-  test(`of the variables of a subscription, ${names}, its connection holds ${bytes} bytes`, async (t) => {
-    const { engine, subscriptions, pool } = await startEndpoint(t);
-    const joined = (variables: object): number => {
-      const memory = new ConnectionMemory(pool);
-      const subscriber = { memory, next: () => true, taken: () => undefined, end: () => undefined };
-      const operation = engine.prepare(decodeRequest({ query: withVariables, variables }), 'r');
-      const leave = subscriptions.join(operation, subscriber);
-      const { bytes: held } = memory;
-      leave();
-      return held - memory.bytes;
-    };
-    assert.equal(joined(given) - joined({}), bytes);
-  });
-}

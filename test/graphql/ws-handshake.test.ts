@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startEndpoint } from '../support/graphql-endpoint.ts';
+import { connectRaw } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.ts';
 import { keepOthersServed } from '../support/prober.ts';
 import { until } from '../support/until.ts';
@@ -84,6 +86,25 @@ for (const [name, headers, target] of [
     });
     const { status } = await askUpgrade(port, upgradeLines(headers, target));
     assert.equal(status, 101);
+  });
+}
+
+for (const [name, changes] of [
+  ['neither Upgrade nor Connection', { Upgrade: undefined, Connection: undefined }],
+  ['Connection alone', { Upgrade: undefined }],
+  ['Upgrade alone', { Connection: undefined }],
+  ['Upgrade to something else', { Upgrade: 'h2c' }],
+  ['Upgrade and Connection: close, as a proxy without sockets sends it', { Connection: 'close' }],
+] as const) {
+  test(`a handshake with ${name} is told how to upgrade (R6a, RFC 9110 §15.5.22)`, async (t) => {
+    const client = await connectRaw(t, startServer(t));
+    const { status, headers, body } = await client.ask(upgradeLines(changes));
+    assert.equal(status, 426);
+    assert.equal(headers.get('upgrade'), 'websocket');
+    // Bytes behind a handshake would not be read as a request.
+    assert.equal(headers.get('connection'), 'Upgrade, close');
+    await client.ended();
+    assert.equal((JSON.parse(body.toString()) as { code: string }).code, 'upgrade_required');
   });
 }
 

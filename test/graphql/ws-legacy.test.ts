@@ -14,6 +14,8 @@ const start = (id: string, query: string, more: object = {}): object => {
 const init = { type: 'connection_init' };
 const newer = { id: '1', type: 'subscribe', payload: { query: typename } };
 
+const stopped = { type: 'start', id: 6, payload: { query: typename } };
+
 /** What is sent, and the types and ids of what comes back. */
 const dialogues: readonly (readonly [name: string, sent: readonly object[], due: string])[] = [
   ['start, data, complete', [init, start('1', typename)], 'connection_ack, data 1, complete 1'],
@@ -37,6 +39,18 @@ const dialogues: readonly (readonly [name: string, sent: readonly object[], due:
     'a second connection_init is acknowledged again',
     [init, init],
     'connection_ack, connection_ack',
+  ],
+  [
+    'an id is any text or number, and comes back as it was',
+    [init, { ...newer, id: 5 }, { type: 'start', id: '', payload: { query: typename } }],
+    'connection_ack, next 5, complete 5, data, complete',
+  ],
+  ['a stop of a number is confirmed as it came', [stopped, { type: 'stop', id: 6 }], 'complete 6'],
+  ['an init without anything', [{ ...init, payload: null }], 'connection_ack'],
+  [
+    'what is null is absent',
+    [init, start('1', typename, { variables: null, operationName: null, extensions: null })],
+    'connection_ack, data 1, complete 1',
   ],
   ...[
     { type: 'dance', id: '7' },
@@ -129,15 +143,17 @@ describe('the older protocol', { concurrency: 2 }, () => {
 
       for (const [fault, query] of [
         ['syntax', '{'],
-        ['validation', '{ nothing }'],
+        ['validation', '{ nothing nowhere }'],
       ] as const) {
         test(`a ${fault} error answers its operation and leaves the socket open`, async () => {
           const client = await ready();
           client.send(start('good', subscription));
           const { type, id, payload } = await client.ask(start('bad', query));
           assert.deepEqual([type, id], ['error', 'bad']);
-          const errors = [payload].flat() as { message: string }[];
-          assert.ok(errors.every(({ message }) => message.length > 0));
+          const { message, extensions } = payload as { message: unknown; extensions: object };
+          assert.equal(typeof message, 'string');
+          // One object: the others are inside it.
+          assert.equal('errors' in extensions, fault === 'validation');
           await client.settle();
           endpoint().comment('still here');
           assert.equal((await client.next()).id, 'good');

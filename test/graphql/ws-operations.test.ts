@@ -133,14 +133,12 @@ describe('operations over graphql-transport-ws', () => {
       const query = 'subscription ($postId: String) { commentAdded(postId: $postId) { content } }';
       const ask = (id: string, named: string | null | undefined): void =>
         client.send(subscribe(id, query, { variables: { postId: named } }));
-      const { groups } = endpoint().subscriptions.count();
       ask('of it', postId.toUpperCase());
       ask('of it too', postId.toUpperCase());
       ask('of another', '019a0000-0000-7000-8000-000000000000');
       ask('of none', 'no id');
       ask('of all', null);
       await client.settle();
-      assert.equal(endpoint().subscriptions.count().groups, groups + 4);
       const reader = await askEvents(
         endpoint(),
         `subscription { commentAdded(postId: "${postId}") { content } }`,

@@ -99,7 +99,7 @@ describe('graphql-transport-ws', () => {
       ['subscribe without query', '{"type":"subscribe","id":"1","payload":{}}'],
       [
         'variables in an array',
-        '{"type":"subscribe","id":"1","payload":{"query":"","variables":[]}}',
+        '{"type":"subscribe","id":"1","payload":{"query":"","variables":[1]}}',
       ],
       ['complete without id', '{"type":"complete"}'],
       ['ping with a text as payload', '{"type":"ping","payload":"now"}'],

@@ -65,6 +65,8 @@ describe('owners', { concurrency: true }, () => {
         const refused = await send(server, change, user);
         const { code } = (await refused.json()) as { code: string };
         assert.deepEqual([refused.status, code], [403, 'forbidden'], path);
+        const why = refused.headers.get('www-authenticate');
+        assert.equal(why, 'Bearer realm="inkwell", error="insufficient_scope"');
         assert.equal(await statusOf(server, change), 401, JSON.stringify(change));
         assert.equal(await statusOf(server, change, bearer('x.y.z')), 401, JSON.stringify(change));
         // Conditions, a broken body and another case of the id are no way around.

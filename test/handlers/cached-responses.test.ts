@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { times } from '../support/lists.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { stores } from '../support/stores.ts';
 
@@ -36,6 +37,7 @@ for (const { name, skip, newUrl } of stores) {
     const empty = await locationOf(one.send('POST', '/posts', { title: 'a', content: 'b' }));
     const post = await locationOf(one.send('POST', '/posts', { title: 'a', content: 'b' }));
     const comment = await locationOf(one.send('POST', `${post}/comments`, { content: 'c' }));
+    const last = await locationOf(one.send('POST', `${post}/comments`, { content: 'd' }));
     const todo = await locationOf(one.send('POST', '/api/todos', { title: 'a' }));
     const ofPost = `postById(postId: "${post.split('/')[2]}")`;
     const batch = ['{ allPosts { id } }', `{ ${ofPost} { comments { content } } }`];
@@ -48,6 +50,7 @@ for (const { name, skip, newUrl } of stores) {
         `[${batch.map(toQuery).join()}]`,
       ),
       comment: [comment],
+      last: [last],
       ofEmpty: [`${empty}/comments`],
       todos: ['/api/todos', '/api/todos?limit=9', todo],
       articles: ['/api/articles', '/api/articles?limit=1', '/api/articles/1'],
@@ -59,7 +62,7 @@ for (const { name, skip, newUrl } of stores) {
       ['posts comment', 'PUT', post, { title: 'b', content: 'b' }],
       ['comments', 'POST', `${post}/comments`, { content: 'd' }],
       ['comments comment', 'DELETE', comment],
-      ['posts comments', 'DELETE', post],
+      ['posts comments last', 'DELETE', post],
       ['ofEmpty', 'DELETE', empty],
       ['todos', 'PATCH', todo, { completed: true }, patchType],
       ['todos', 'DELETE', todo],
@@ -87,6 +90,20 @@ for (const { name, skip, newUrl } of stores) {
     }
   });
 }
+
+it('what was read of very many lists is told of a write to one of them', async (t) => {
+  const server = await startServer(t, { env: { DEMO_DATA: 'false' } });
+  const posts: string[] = [];
+  for (const _ of times(300))
+    posts.push(await locationOf(server.send('POST', '/posts', { title: 'a', content: 'b' })));
+  const query = toQuery('{ allPosts(first: 900) { comments(first: 1) { content } } }');
+  for (const post of [posts[0], posts[150], posts[299]]) {
+    const before = await ask(server, query);
+    assert.equal(await ask(server, query), before);
+    await server.send('POST', `${post}/comments`, { content: 'new' });
+    assert.notEqual(await ask(server, query), before, post);
+  }
+});
 
 it('a mutation runs each time, and responses are kept apart by media type', async (t) => {
   const server = await startServer(t);

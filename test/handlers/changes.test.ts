@@ -18,11 +18,11 @@ for (const [ifMatch, isExpected] of [
     const store = { requests: { find: () => undefined } };
     const route = {
       get: async () => ({ ...record }),
-      toJson: JSON.stringify,
+      tagOf: JSON.stringify,
       viewerOf: () => undefined,
       store,
     };
-    const { status } = await changeRecord({ header } as HttpRequest, route, (_id, options) => {
+    const { status } = await changeRecord({ header } as HttpRequest, route, (_current, options) => {
       expected.push(options.expected);
       // Another client was first: the record is read and compared again.
       return expected.length > 1;

@@ -34,7 +34,7 @@ const shared = {
   'access-control-allow-origin': page,
   'access-control-expose-headers':
     'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range, ' +
-    'Preference-Applied, Idempotency-Replayed',
+    'Preference-Applied, Idempotency-Replayed, Accept-Ranges, WWW-Authenticate, Allow, Accept-Patch',
   vary: 'Origin',
 };
 
@@ -180,5 +180,60 @@ suite('with an asterisk', () => {
     const server = await startServer(t, { env: open });
     const lines = upgradeLines({ Origin: 'https://any.example' });
     assert.equal((await askUpgrade(server.port, lines)).status, 101);
+  });
+});
+
+suite('refused before there is a request (R6a)', () => {
+  const origin = `Origin: ${page}`;
+  const long = `Cookie: ${'a'.repeat(20_000)}`;
+  const chunked = 'Transfer-Encoding: chunked';
+  const refused: Readonly<Record<string, readonly [status: number, lines: readonly string[]]>> = {
+    'headers that are too large, Origin first': [431, ['GET / HTTP/1.1', origin, long]],
+    'headers that are too large, Origin last': [431, ['GET / HTTP/1.1', long, origin]],
+    'too many header lines': [431, ['GET / HTTP/1.1', origin, ...Array<string>(101).fill('A: b')]],
+    'a header without a colon': [400, ['GET / HTTP/1.1', 'A', `origin:${page} `]],
+    'two kinds of length': [
+      400,
+      ['POST / HTTP/1.1', 'Content-Length: 1', 'Transfer-Encoding: chunked', origin],
+    ],
+    'a coding behind chunked': [400, ['POST / HTTP/1.1', origin, `${chunked}, gzip`]],
+    'a bad chunk': [400, ['POST /posts HTTP/1.1', 'Host: a', origin, chunked, '', 'x']],
+    'a method that nobody knows': [501, ['FOO / HTTP/1.1', origin]],
+    CONNECT: [405, ['CONNECT a:1 HTTP/1.1', 'Host: a', origin]],
+    'a handshake of another version': [
+      400,
+      [...upgradeLines({ 'Sec-WebSocket-Version': '12' }), origin],
+    ],
+    'a handshake without a key': [
+      400,
+      [...upgradeLines({ 'Sec-WebSocket-Key': undefined }), origin],
+    ],
+    'a handshake on another path': [404, [...upgradeLines({}, '/'), origin]],
+  };
+  for (const [name, [status, lines]] of Object.entries(refused)) {
+    test(`${name}: ${status} with Date, for the page to read`, async (t) => {
+      const client = await connectRaw(t, startServer(t, { env }));
+      const response = await client.ask(lines);
+      assert.equal(response.status, status);
+      assert.deepEqual(sharing(response), shared);
+      assert.ok(Date.parse(response.headers.get('date') ?? '') > 0);
+      assert.ok(response.headers.get('x-request-id'));
+      await client.ended();
+    });
+  }
+
+  test('pages of other origins get none, nor those behind another request', async (t) => {
+    const server = await startServer(t, { env });
+    for (const lines of [
+      ['GET / HTTP/1.1', 'Origin: https://foreign.example', long],
+      [...upgradeLines({}, '/'), 'Origin: https://foreign.example'],
+    ]) {
+      const response = await (await connectRaw(t, server.port)).ask(lines);
+      assert.deepEqual(sharing(response), { vary: 'Origin' });
+    }
+    const client = await connectRaw(t, server.port);
+    client.send(['GET /hello HTTP/1.1', 'Host: a', origin, '', 'rubbish']);
+    assert.deepEqual(sharing(await client.response()), shared);
+    assert.deepEqual(sharing(await client.response()), { vary: 'Origin' });
   });
 });

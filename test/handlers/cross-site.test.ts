@@ -18,7 +18,10 @@ const forms = [
   ['/graphql', [part('operations', operations), part('map', '{"part":["variables.f"]}'), file]],
 ] as const;
 
-const env = { ALLOWED_ORIGINS: 'https://ui.example', PUBLIC_URL: 'HTTPS://Blog.Example:443' };
+const env = {
+  ALLOWED_ORIGINS: 'https://ui.example,https://*.star.example',
+  PUBLIC_URL: 'HTTPS://Blog.Example:443',
+};
 
 /** By hand: `fetch` sets some of these headers itself. */
 async function send(
@@ -36,12 +39,18 @@ async function send(
   return client.response();
 }
 
+const own = { 'Sec-Fetch-Site': 'same-origin' };
 const site = { 'Sec-Fetch-Site': 'cross-site' };
 const refused = {
   'with a foreign origin': { Origin: 'https://evil.example' },
   'with the origin null': { Origin: 'null' },
   'with the host on another port': { Origin: 'http://127.0.0.1:1' },
   'from another site, without an origin': site,
+  'from another site, with the origin of this host': { Origin: 'http://127.0.0.1', ...site },
+  'from the same site, without an origin': { 'Sec-Fetch-Site': 'same-site' },
+  'from a page of no origin on the same site': { Origin: 'null', 'Sec-Fetch-Site': 'same-site' },
+  'with two labels for a star': { Origin: 'https://a.b.star.example' },
+  'with no label for a star': { Origin: 'https://star.example' },
 };
 const taken = {
   'without an origin': {},
@@ -49,6 +58,10 @@ const taken = {
   'with an allowed origin on another site': { Origin: 'https://ui.example', ...site },
   'with the origin of PUBLIC_URL': { Origin: 'https://blog.example' },
   'from a page of this host': { 'Sec-Fetch-Site': 'same-origin' },
+  'from a page of this host that sends no referrer': { Origin: 'null', ...own },
+  'from a page of this host behind a proxy on another port': { Origin: 'https://a:444', ...own },
+  'typed by the user': { 'Sec-Fetch-Site': 'none' },
+  'with one label for a star': { Origin: 'https://a.star.example', 'Sec-Fetch-Site': 'same-site' },
 };
 
 for (const [path, parts] of forms) {

@@ -2,10 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Blog, openBlog, type Person, seen } from '../support/drafts.ts';
+import { type Blog, openBlog, type Person, toSeen } from '../support/drafts.ts';
 import { stores } from '../support/stores.ts';
-
-const noNames = new Map<string, string>();
 
 /** What somebody gets of a post on each node, twice: the second time it may be cached. */
 async function statuses(blog: Blog, post: string, person: Person): Promise<readonly unknown[]> {
@@ -57,7 +55,7 @@ for (const place of stores) {
         const path = `/posts/${post}/comments`;
         const response = await blog.send('POST', path, { body: { content }, as: 'other', headers });
         const comment = response.headers.get('location')?.split('/').at(-1) ?? 'none';
-        return seen(response, new Map([[comment, 'COMMENT']]));
+        return toSeen(response, { [comment]: 'COMMENT' });
       };
       for (const [at, post] of [hidden, removed].entries())
         assert.match(await repeat(post, 'c'), /^\[201/, `post ${at}`);
@@ -83,7 +81,7 @@ for (const place of stores) {
       assert.equal(own.status, 200);
       // Only its tag at that time would be known to others.
       await blog.send('PATCH', path, { body: { status: 'PUBLISHED' } });
-      assert.match(await seen(await blog.send('GET', path, { as: 'other' }), noNames), /^\[200/);
+      assert.match(await toSeen(await blog.send('GET', path, { as: 'other' })), /^\[200/);
       const changed = await blog.send('PUT', path, { body, as: 'other' });
       assert.equal(changed.status, 403);
       await blog.setStatus(id, 'DRAFT');

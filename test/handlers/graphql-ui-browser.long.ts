@@ -57,7 +57,7 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   it('runs the query that a first-time visitor finds', async () => {
     await open('Posts');
     await send();
-    await shows('"HELLO, WORLD"');
+    await shows('"Hello, world"');
     await shows('"Ada Lovelace"');
   });
 
@@ -186,6 +186,8 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     const [editor, result] = [await place('Query'), await place('Result')];
     assert.ok(result.y > editor.y + 100, `${result.y}, ${editor.y}`);
     assert.ok(result.x < 120, `${result.x}`);
+    await page.getByRole('button', { name: 'Docs' }).click();
+    await page.locator('app-doc-viewer').getByText('Mutation').first().waitFor();
   });
 
   it('asked no other host for anything and logged no error', () => {

@@ -122,7 +122,7 @@ test('posts are listed by their status, in pages too (R37)', async (t) => {
   const published = [ids[0], ids[2], ids[3]];
   const headers = { 'content-type': 'application/merge-patch+json' };
   const body = '{"status":"PUBLISHED"}';
-  for (const id of published) {
+  for (const id of published.toReversed()) {
     await server.fetch(`/posts/${id}`, { method: 'PATCH', headers, body });
   }
   assert.deepEqual(idsIn(await readPages(server, '/posts?status=PUBLISHED')), published);
@@ -131,7 +131,7 @@ test('posts are listed by their status, in pages too (R37)', async (t) => {
   const rest = await readPages(server, `/posts?status=DRAFT&after=${ids[1]}`);
   assert.deepEqual(idsIn(rest), [ids[4]]);
   assert.deepEqual(await readPages(server, '/posts?status=PENDING_MODERATION'), [[]]);
-  for (const query of ['status=', 'status=draft', 'status=DRAFT&status=DRAFT']) {
+  for (const query of ['status=draft', 'status=DRAFT&status=DRAFT']) {
     const response = await server.fetch(`/posts?${query}`);
     const { code, parameter, error } = (await response.json()) as Record<string, string>;
     assert.deepEqual(
@@ -161,8 +161,8 @@ test('posts are listed by their status, in pages too (R37)', async (t) => {
 
 test('bad parameters are refused with their name, others are not looked at', async (t) => {
   const { server, post } = await startFilled(t);
-  const limits = ['limit=0', 'limit=1001', 'limit=-1', 'limit=1e2', 'limit=', 'limit=2&limit=2'];
-  const afters = ['after=', 'after=x', 'limit=2&after=%00', 'after=0'];
+  const limits = ['limit=0', 'limit=1001', 'limit=-1', 'limit=1e2', 'limit=2&limit='];
+  const afters = ['after=x', 'limit=2&after=%00', 'after=0'];
   for (const path of ['/posts', `/posts/${post}/comments`, '/api/todos', '/api/articles']) {
     for (const query of [...limits, ...afters]) {
       const parameter = limits.includes(query) ? 'limit' : 'after';
@@ -178,7 +178,13 @@ test('bad parameters are refused with their name, others are not looked at', asy
       );
     }
     const whole: unknown = await (await server.fetch(path)).json();
-    assert.deepEqual(await (await server.fetch(`${path}?Limit=2&page=3`)).json(), whole, path);
+    for (const query of ['Limit=2&page=3', 'limit=&after=&status=&author=']) {
+      const same: unknown = await (await server.fetch(`${path}?${query}`)).json();
+      assert.deepEqual(same, whole, `${path} ${query}`);
+    }
+    // A query string of thousands of parameters takes as long as hundreds of small requests.
+    const long = await server.fetch(`${path}?${'a&'.repeat(32)}limit=2`);
+    assert.equal(long.status, 400, path);
   }
   const missing = '019b8d5e-9c00-7000-8000-000000009999';
   assert.equal((await server.fetch(`/posts/${missing}/comments?limit=2`)).status, 404);

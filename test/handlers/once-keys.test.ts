@@ -62,7 +62,7 @@ describe('a key', () => {
     const { url } = server;
     const login = { method: 'POST', path: '/auth/login', type: json };
     const body = '{"username":"user","password":"password"}';
-    for (const path of ['/posts', '/api/todos', '/hello']) {
+    for (const path of ['/posts', '/api/todos', '/hello', '/graphql?query={__typename}']) {
       assert.equal((await send(url, { method: 'GET', path }, under('a b'))).status, 200, path);
     }
     assert.equal((await send(url, { ...login, body }, under('a b'))).status, 200);

@@ -1,16 +1,12 @@
-/** R40: what is sent again under its key is not done again, whatever the route and the store. */
+/** R40: what is sent again under its key is not done again, whatever the route. Each store: its contract. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { codeOf, json, merge, patch, seen, send, type Sent, under } from '../support/keyed.ts';
 import { logIn } from '../support/login.ts';
 import { multipartBody, multipartType, part } from '../support/multipart.ts';
-import { connectRaw } from '../support/raw-client.ts';
-import { startServer, type TestServer } from '../support/server.ts';
-import { askEvents } from '../support/sse-client.ts';
-import { stores } from '../support/stores.ts';
-import { until } from '../support/until.ts';
+import { startServer } from '../support/server.ts';
 
 async function create(url: string, path: string, value: object): Promise<string> {
   const sent = { method: 'POST', path, type: json, body: JSON.stringify(value) };
@@ -124,142 +120,99 @@ const routes: Readonly<Record<string, Make>> = {
   'DELETE /api/multiparts/{name}': removing(newFile),
 };
 
-for (const store of stores) {
-  describe(`a write under a key, ${store.name}`, { skip: store.skip }, () => {
-    let server: TestServer;
-    let url = '';
-    const endings: (() => Promise<void>)[] = [];
-    before(async () => {
-      const ending = { after: (end: () => Promise<void>) => endings.unshift(end) };
-      server = await startServer(ending, { env: { STORE_URL: await store.newUrl(ending) } });
-      ({ url } = server);
+describe('a write under a key', () => {
+  for (const [route, make] of Object.entries(routes)) {
+    it(`is done once: ${route}`, async (t) => {
+      const { url } = await startServer(t);
+      const { sent, other, status, state, between } = await make(url);
+      const key = under(randomUUID());
+      const [firstStatus, location, replayed, body] = await seen(await send(url, sent, key));
+      assert.deepEqual([firstStatus, replayed], [status, null]);
+      if (between !== undefined) assert.equal((await send(url, between)).status, status);
+      const stateThen = await stateAt(url, state);
+      const repeated = await seen(await send(url, sent, key));
+      assert.deepEqual(repeated, [status, location, 'true', body]);
+      assert.equal(await stateAt(url, state), stateThen);
+      const refused = await send(url, { ...sent, ...other }, key);
+      assert.equal(refused.status, 422);
+      assert.equal(await codeOf(refused), 'idempotency_key_reused');
+      assert.equal(await stateAt(url, state), stateThen);
+      // Under another key, or none, it is another write.
+      assert.equal((await send(url, sent)).headers.get('idempotency-replayed'), null);
+      if (between !== undefined) assert.notEqual(await stateAt(url, state), stateThen);
     });
-    after(async () => {
-      for (const end of endings) await end();
-    });
+  }
 
-    for (const [route, make] of Object.entries(routes)) {
-      it(`is done once: ${route}`, async () => {
-        const { sent, other, status, state, between } = await make(url);
-        const key = under(randomUUID());
-        const [firstStatus, location, replayed, body] = await seen(await send(url, sent, key));
-        assert.deepEqual([firstStatus, replayed], [status, null]);
-        if (between !== undefined) assert.equal((await send(url, between)).status, status);
-        const stateThen = await stateAt(url, state);
-        const repeated = await seen(await send(url, sent, key));
-        assert.deepEqual(repeated, [status, location, 'true', body]);
-        assert.equal(await stateAt(url, state), stateThen);
-        const refused = await send(url, { ...sent, ...other }, key);
-        assert.deepEqual([refused.status, await codeOf(refused)], [422, 'idempotency_key_reused']);
-        assert.equal(await stateAt(url, state), stateThen);
-        // Under another key, or none, it is another write.
-        assert.equal((await send(url, sent)).headers.get('idempotency-replayed'), null);
-        if (between !== undefined) assert.notEqual(await stateAt(url, state), stateThen);
-      });
+  it('is another request by its method, path, media type or body', async (t) => {
+    const { url } = await startServer(t);
+    const [path, other] = [await newPost(url), await newPost(url)];
+    const sent = { method: 'PUT', path, type: json, body: '{"title":"a","content":"b"}' };
+    const key = under(randomUUID());
+    assert.equal((await send(url, sent, key)).status, 204);
+    for (const change of [
+      { method: 'DELETE' },
+      { path: other },
+      { type: 'application/ld+json' },
+      { body: '{"title":"a","content":"c"}' },
+    ]) {
+      const refused = await send(url, { ...sent, ...change }, key);
+      assert.equal(refused.status, 422, JSON.stringify(change));
+      assert.equal(await codeOf(refused), 'idempotency_key_reused');
     }
-
-    const comment = async (): Promise<Sent> => {
-      const path = `${await newPost(url)}/comments`;
-      return { method: 'POST', path, type: json, body: '{"content":"once"}' };
-    };
-    const count = async (path: string): Promise<number> =>
-      ((await (await fetch(`${url}${path}`)).json()) as unknown[]).length;
-
-    it('is done once although it is sent twenty times at the same time', async () => {
-      const sent = await comment();
-      const key = under(randomUUID());
-      const responses = await Promise.all(Array.from({ length: 20 }, () => send(url, sent, key)));
-      const locations = new Set(responses.map(({ headers }) => headers.get('location')));
-      assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([201]));
-      assert.equal(locations.size, 1);
-      const replayed = responses.filter(({ headers }) => headers.has('idempotency-replayed'));
-      assert.equal(replayed.length, 19);
-      assert.equal(await count(sent.path), 1);
-    });
-
-    it('whose response was lost is answered when it is sent again', async (t) => {
-      const { method, path, type = '', body = '' } = await comment();
-      const key = randomUUID();
-      const lost = await connectRaw(t, server.port);
-      const head = `Host: a\r\nContent-Type: ${type}\r\nIdempotency-Key: ${key}`;
-      lost.send(`${method} ${path} HTTP/1.1\r\n${head}\r\nContent-Length: ${body.length}\r\n\r\n`);
-      lost.send(body);
-      await until('the comment', async () => (await count(path)) === 1);
-      lost.destroy();
-      const response = await send(url, { method, path, type, body }, under(`"${key}"`));
-      const { status, headers } = response;
-      assert.deepEqual([status, headers.get('idempotency-replayed')], [201, 'true']);
-      assert.match(headers.get('location') ?? '', /^\/comments\/[0-9a-f-]{36}$/);
-      assert.equal(await count(path), 1);
-    });
-
-    it('with If-Match is answered 204 again, although the tag has changed', async () => {
-      const path = await newPost(url);
-      const tag = (await fetch(`${url}${path}`)).headers.get('etag') ?? '';
-      for (const sent of [
-        { method: 'PATCH', path, type: merge, body: '{"title":"mine"}' },
-        { method: 'DELETE', path },
-      ]) {
-        const etag = (await fetch(`${url}${path}`)).headers.get('etag') ?? '';
-        const headers = under(randomUUID(), { 'If-Match': etag });
-        assert.equal((await send(url, sent, headers)).status, 204, JSON.stringify(sent));
-        assert.deepEqual(
-          await seen(await send(url, sent, headers)),
-          [204, null, 'true', ''],
-          JSON.stringify(sent),
-        );
-      }
-      const gone = await send(url, { method: 'DELETE', path }, { 'If-Match': tag });
-      assert.equal(gone.status, 404);
-    });
-
-    it('that stores nothing uses up no key', async () => {
-      const key = under(randomUUID());
-      const sent = { method: 'POST', path: '/api/todos', type: json, body: '{"title":7}' };
-      assert.equal((await send(url, sent, key)).status, 422);
-      const path = await newTodo(url);
-      const change = { method: 'PATCH', path, type: merge, body: '{"title":"b"}' };
-      const missing = { ...change, path: `/api/todos/${randomUUID()}` };
-      assert.equal((await send(url, missing, key)).status, 404);
-      assert.equal((await send(url, change, { ...key, 'If-Match': '"other"' })).status, 412);
-      const { status, headers } = await send(url, change, key);
-      assert.deepEqual([status, headers.get('idempotency-replayed')], [204, null]);
-    });
-
-    it('is announced to subscribers once', async () => {
-      const sent = await comment();
-      const postId = sent.path.split('/')[2];
-      const query = `subscription { commentAdded(postId: "${postId}") { content } }`;
-      const events = await askEvents(server, query);
-      const key = under(randomUUID());
-      for (let n = 0; n < 3; n += 1)
-        assert.equal((await send(url, sent, key)).status, 201, `round ${n}`);
-      await send(url, { ...sent, body: '{"content":"then"}' });
-      const contents: string[] = [];
-      while (contents.length < 2) {
-        const content = /"content":"(\w+)"/.exec((await events.next()) ?? '')?.[1];
-        if (content !== undefined) contents.push(content);
-      }
-      assert.deepEqual(contents, ['once', 'then']);
-      events.leave();
-    });
-
-    it('belongs to the account of its token, or to all who send none', async () => {
-      const [ann, admin] = [await logIn(server), await logIn(server, 'admin')];
-      const sent = { method: 'POST', path: '/api/todos', type: json, body: '{"title":"a"}' };
-      const key = randomUUID();
-      const first = new Set<unknown>();
-      for (const again of [null, 'true']) {
-        for (const authorization of [`Bearer ${ann}`, `Bearer ${admin}`, undefined]) {
-          const headers = under(key, authorization === undefined ? {} : { authorization });
-          const [status, location, replayed] = await seen(await send(url, sent, headers));
-          assert.deepEqual([status, replayed], [201, again], authorization);
-          first.add(location);
-        }
-      }
-      assert.equal(first.size, 3);
-      const foreign = await send(url, sent, under(key, { authorization: 'Bearer no.to.ken' }));
-      assert.deepEqual([foreign.status, await codeOf(foreign)], [401, 'invalid_token']);
-    });
   });
-}
+
+  it('with If-Match is answered 204 again, although the tag has changed', async (t) => {
+    const { url } = await startServer(t);
+    const path = await newPost(url);
+    const tag = (await fetch(`${url}${path}`)).headers.get('etag') ?? '';
+    for (const sent of [
+      { method: 'PATCH', path, type: merge, body: '{"title":"mine"}' },
+      { method: 'DELETE', path },
+    ]) {
+      const etag = (await fetch(`${url}${path}`)).headers.get('etag') ?? '';
+      const headers = under(randomUUID(), { 'If-Match': etag });
+      assert.equal((await send(url, sent, headers)).status, 204, JSON.stringify(sent));
+      assert.deepEqual(
+        await seen(await send(url, sent, headers)),
+        [204, null, 'true', ''],
+        JSON.stringify(sent),
+      );
+    }
+    const gone = await send(url, { method: 'DELETE', path }, { 'If-Match': tag });
+    assert.equal(gone.status, 404);
+  });
+
+  it('that stores nothing uses up no key', async (t) => {
+    const { url } = await startServer(t);
+    const key = under(randomUUID());
+    const sent = { method: 'POST', path: '/api/todos', type: json, body: '{"title":7}' };
+    assert.equal((await send(url, sent, key)).status, 422);
+    const path = await newTodo(url);
+    const change = { method: 'PATCH', path, type: merge, body: '{"title":"b"}' };
+    const missing = { ...change, path: `/api/todos/${randomUUID()}` };
+    assert.equal((await send(url, missing, key)).status, 404);
+    assert.equal((await send(url, change, { ...key, 'If-Match': '"other"' })).status, 412);
+    const { status, headers } = await send(url, change, key);
+    assert.deepEqual([status, headers.get('idempotency-replayed')], [204, null]);
+  });
+
+  it('belongs to the account of its token, or to all who send none', async (t) => {
+    const server = await startServer(t);
+    const { url } = server;
+    const [ann, admin] = [await logIn(server), await logIn(server, 'admin')];
+    const sent = { method: 'POST', path: '/api/todos', type: json, body: '{"title":"a"}' };
+    const key = randomUUID();
+    const first = new Set<unknown>();
+    for (const again of [null, 'true']) {
+      for (const authorization of [`Bearer ${ann}`, `Bearer ${admin}`, undefined]) {
+        const headers = under(key, authorization === undefined ? {} : { authorization });
+        const [status, location, replayed] = await seen(await send(url, sent, headers));
+        assert.deepEqual([status, replayed], [201, again], authorization);
+        first.add(location);
+      }
+    }
+    assert.equal(first.size, 3);
+    const foreign = await send(url, sent, under(key, { authorization: 'Bearer no.to.ken' }));
+    assert.deepEqual([foreign.status, await codeOf(foreign)], [401, 'invalid_token']);
+  });
+});

@@ -49,7 +49,7 @@ test('posts are listed by their author, in pages and by status too (R46)', async
     await asked({ author: null }),
     pluck((await readPages(server, '/posts')).flat(), 'id'),
   );
-  for (const query of ['author=', 'author=x', `author=${author}&author=${author}`]) {
+  for (const query of ['author=x', `author=${author}&author=${author}`]) {
     const response = await server.fetch(`/posts?${query}`);
     const { code, parameter } = (await response.json()) as Record<string, string>;
     assert.deepEqual(

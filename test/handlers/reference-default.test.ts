@@ -14,12 +14,12 @@ async function checkDefault(entry: Entry, response: Response, code: string): Pro
   assertValid(problem, `${responses}/default/content/${escape('application/problem+json')}`, at);
 }
 
-test('a method that a path has not, and a target that is too long', async (t) => {
+test('a method that no path has, and a target that is too long', async (t) => {
   const server = await startServer(t);
   for (const entry of entries) {
     const params = { id: '1', name: 'a' };
     const unknown = { ...entry, method: 'PROPFIND' };
-    await checkDefault(entry, await askEntry(server, unknown, { params }), 'method_not_allowed');
+    await checkDefault(entry, await askEntry(server, unknown, { params }), 'not_implemented');
     const query = 'x'.repeat(10_000);
     await checkDefault(entry, await askEntry(server, entry, { params, query }), 'target_too_long');
   }

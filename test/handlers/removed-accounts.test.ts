@@ -97,11 +97,10 @@ for (const place of durableStores) {
             assert.deepEqual(await soon(closed), { code: 4403, reason: 'Forbidden' });
           }
           for (const { stream } of opened) {
-            let event = await soon(stream.next());
-            while (event === ':') event = await soon(stream.next());
+            const event = await soon(stream.nextEvent());
             assert.equal(event, ended);
-            assert.equal(await stream.next(), completeEvent);
-            assert.equal(await stream.next(), undefined);
+            assert.equal(await stream.nextEvent(), completeEvent);
+            assert.equal(await stream.nextEvent(), undefined);
           }
         });
       }

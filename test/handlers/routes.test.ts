@@ -9,6 +9,16 @@ import { startServer } from '../support/server.ts';
 
 const post = '/posts/00000000-0000-7000-8000-0000000000ff';
 
+/** RFC 5789 §3.1. */
+const mergePatch = 'application/merge-patch+json';
+const patches = new Map([
+  [post, mergePatch],
+  ['/comments/x', mergePatch],
+  ['/api/todos/x', mergePatch],
+  ['/api/articles', 'application/json-patch+json'],
+  ['/api/articles/1', `application/json-patch+json, ${mergePatch}`],
+]);
+
 test('another method is 405 with Allow, and OPTIONS tells the same', async (t) => {
   const server = await startServer(t);
   for (const [path, allow] of [
@@ -18,9 +28,12 @@ test('another method is 405 with Allow, and OPTIONS tells the same', async (t) =
     ['/posts', 'GET, POST, HEAD'],
     [post, 'GET, PUT, PATCH, DELETE, HEAD'],
     [`${post}/comments`, 'GET, POST, HEAD'],
-    ['/comments/x', 'GET, DELETE, HEAD'],
+    ['/comments', 'GET, HEAD'],
+    ['/comments/removals', 'POST'],
+    ['/comments/x', 'GET, PATCH, DELETE, HEAD'],
     ['/auth/login', 'POST'],
     ['/auth/refresh', 'POST'],
+    ['/auth/password', 'POST'],
     ['/profile', 'GET, HEAD'],
     ['/api/multiparts', 'GET, HEAD'],
     ['/api/multiparts/list', 'POST'],
@@ -28,10 +41,12 @@ test('another method is 405 with Allow, and OPTIONS tells the same', async (t) =
     ['/api/todos', 'GET, POST, HEAD'],
     ['/api/todos/x', 'GET, PATCH, DELETE, HEAD'],
     ['/api/articles', 'GET, POST, PATCH, HEAD'],
-    ['/api/articles/1', 'GET, PATCH, HEAD'],
+    ['/api/articles/1', 'GET, PATCH, DELETE, HEAD'],
+    ['/articles/1', 'GET, PATCH, DELETE, HEAD'],
   ] as const) {
     await t.test(path, async () => {
-      const refused = await server.fetch(path, { method: 'PROPFIND', body: 'x' });
+      const method = allow.includes('PUT') ? 'POST' : 'PUT';
+      const refused = await server.fetch(path, { method, body: 'x' });
       assert.deepEqual(await refused.json(), {
         title: 'Method Not Allowed',
         status: 405,
@@ -42,6 +57,7 @@ test('another method is 405 with Allow, and OPTIONS tells the same', async (t) =
       for (const { headers } of [refused, options]) {
         assert.equal(headers.get('allow'), `${allow}, OPTIONS`, path);
       }
+      assert.equal(options.headers.get('accept-patch'), patches.get(path) ?? null, path);
       assert.deepEqual([refused.status, options.status], [405, 204]);
     });
   }
@@ -106,8 +122,7 @@ test('GET /: a page for a browser, whose links lead somewhere', async (t) => {
   const links = new Set(
     Array.from(page.matchAll(/(?:href|src)="(\/[^"#]+)/g), ([, link = '']) => link),
   );
-  for (const link of ['/graphql-ui/', '/docs/', '/docs/address.js'])
-    assert.ok(links.has(link), link);
+  for (const link of ['/graphql-ui/', '/docs/', '/docs/home.js']) assert.ok(links.has(link), link);
   for (const link of links) assert.equal((await server.fetch(link)).status, 200, link);
   const terms = Array.from(page.matchAll(/<dt>(.+?)<\/dt>/gs), ([, term = '']) => term);
   const listed = terms.map((term) => term.replaceAll(/<[^>]+>/g, '').trim());

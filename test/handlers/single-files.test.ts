@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { toByteRange } from '../../dist/http/range.js';
 import { withCode } from '../support/errors.ts';
-import { file, filesOnDisk, form, postForm, refusal, stored } from '../support/files.ts';
+import { file, form, postForm, refusal, stored } from '../support/files.ts';
 import { pluck } from '../support/lists.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -122,6 +122,8 @@ suite('Range', () => {
         const response = await server.fetch(path, { headers: { Range: range } });
         assert.equal(response.status, 206, range);
         assert.equal(response.headers.get('content-range'), `bytes ${start}-${end - 1}/44`);
+        // Some proxies would compress the part, whose place is one of the whole (RFC 9110 §7.7).
+        assert.equal(response.headers.get('cache-control'), 'no-cache, no-transform');
         assert.equal(response.headers.get('content-length'), `${end - start}`);
         assert.equal(await response.text(), text.slice(start, end));
       });
@@ -195,7 +197,7 @@ suite('Range', () => {
 });
 
 suite('DELETE /api/multiparts/{name}', () => {
-  test('removes the file, its bytes too; a second time it is 404', async (t) => {
+  test('removes the file; a second time it is 404', async (t) => {
     const server = await startServer(t);
     const path = await put(server, 'a.txt', text);
     await put(server, 'b.txt', text);
@@ -210,7 +212,6 @@ suite('DELETE /api/multiparts/{name}', () => {
       );
     }
     assert.deepEqual(pluck(await stored(server), 0), ['b.txt']);
-    assert.equal((await filesOnDisk(server)).length, 1);
   });
 
   test('with If-Match removes the version that is named, and no other', async (t) => {
@@ -224,6 +225,32 @@ suite('DELETE /api/multiparts/{name}', () => {
     const response = await server.fetch(path);
     assert.equal(await response.text(), 'newer');
     assert.equal((await remove(response.headers.get('etag') ?? '')).status, 204);
+  });
+
+  test('an upload replaces the version that is named, and no part of a file', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    const etag = (await server.fetch(path)).headers.get('etag') ?? '';
+    const send = async (name: string, headers: Readonly<Record<string, string>>) => {
+      const body = form({ part: file('newer', name) });
+      return server.fetch('/api/multiparts/simple', { method: 'POST', body, headers });
+    };
+    for (const [name, headers] of [
+      ['a.txt', { 'If-Match': '"x"' }],
+      ['a.txt', { 'If-Match': `W/${etag}` }],
+      ['b.txt', { 'If-Match': '*' }],
+      ['a.txt', { 'If-None-Match': '*' }],
+      ['a.txt', { 'If-None-Match': `"x", ${etag}` }],
+    ] as const) {
+      const response = await send(name, headers);
+      assert.deepEqual(await refusal(response), [412, 'precondition_failed'], name);
+    }
+    const part = await send('a.txt', { 'Content-Range': 'bytes 0-4/10' });
+    assert.deepEqual(await refusal(part), [400, 'malformed_request']);
+    assert.equal(await (await server.fetch(path)).text(), text);
+    assert.equal((await send('a.txt', { 'If-Match': etag, 'If-None-Match': '"x"' })).status, 200);
+    assert.equal(await (await server.fetch(path)).text(), 'newer');
+    assert.equal((await send('b.txt', { 'If-None-Match': '*' })).status, 200);
   });
 
   test('leaves a download that is under way whole', async (t) => {

@@ -91,7 +91,6 @@ test('a body that is no todo is 422 with a pointer for every fault', async (t) =
     [{}, ['/title']],
     [{ title: ' ' }, ['/title']],
     [{ title: 1, completed: 'yes' }, ['/title', '/completed']],
-    [{ title: 'a', completed: null }, ['/completed']],
     [{ title: 'a', completed: 1 }, ['/completed']],
     [[], ['']],
     [null, ['']],

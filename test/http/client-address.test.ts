@@ -123,8 +123,8 @@ test('whatever a client sends in front, what the proxy adds is the client or not
   );
 });
 
-test('sixteen kilobytes of quotes are read once', () => {
+test('of sixteen kilobytes of quotes only the end is read', () => {
   const forwarded = 'for="'.repeat(3_000);
   assert.equal(addressOf(proxy, { forwarded }), proxy);
-  assert.equal(addressOf(proxy, { forwarded: `${'x="";'.repeat(3_000)}for=1.2.3.4` }), '1.2.3.4');
+  assert.equal(addressOf(proxy, { forwarded: `${'x="";'.repeat(3_000)}for=1.2.3.4` }), proxy);
 });

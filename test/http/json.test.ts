@@ -37,6 +37,14 @@ test('any JSON value comes through as it is', () => {
   );
 });
 
+test('`JSON.parse` confuses names with escapes where the service goes around it', (t) => {
+  JSON.parse('{"fault":[],"k\\\\":0}');
+  const hasFault = !('k\n' in (JSON.parse('{"fault":1,"k\\n":2}') as object));
+  t.diagnostic(`${process.version} ${hasFault ? 'has' : 'does not have'} nodejs/node#63785`);
+  // A version that nobody has seen yet is only told of.
+  if (/^v24\.(?:1?[0-9]|2[01])\./.test(process.version)) assert.ok(hasFault);
+});
+
 test('a name with an escape is read as it is, whatever names were read before', async (t) => {
   // Node 24 reads the second name of each pair as the first.
   for (const [before, name, json] of [
@@ -99,6 +107,10 @@ test('a byte order mark in front is ignored, elsewhere it is not JSON', () => {
   assert.ok(isRefused('\uFEFF'));
   assert.ok(isRefused('\uFEFF\uFEFF{}'));
   assert.ok(isRefused('{\uFEFF}'));
+});
+
+test('a body of nothing is called that', () => {
+  for (const nothing of ['', '\uFEFF']) assert.throws(() => parseJson(nothing), /it is empty/);
 });
 
 test('64 levels are read, 65 are not, whatever they are made of (R10)', async (t) => {
@@ -189,11 +201,15 @@ test('a number is kept exactly or refused: never rounded, never null', () => {
   fc.assert(
     fc.property(anyToken, (token) => {
       const value = Number(token);
-      const exact = Number.isFinite(value) && sameValue(toDecimal(token), toDecimal(`${value}`));
+      // Up to 17 digits can name a double (R10): as it is written with as many.
+      const exact =
+        Number.isFinite(value) &&
+        Array.from({ length: 17 }, (_, at) => value.toPrecision(at + 1)).some((written) =>
+          sameValue(toDecimal(token), toDecimal(written)),
+        );
       assert.equal(isRefused(`[${token}]`), !exact, token);
       if (exact) {
-        const again = JSON.stringify(parseJson(token));
-        assert.ok(sameValue(toDecimal(token), toDecimal(again)), token);
+        assert.ok(Number(JSON.stringify(parseJson(token))) === value, token);
       }
     }),
     { numRuns: cases(3_000) },

@@ -46,6 +46,8 @@ test('the best of what is offered is chosen (RFC 9110 §12.5.1)', async (t) => {
     [undefined, json],
     ['', json],
     ['*/*', json],
+    ['*', json],
+    ['image/png, * ;q=.5', json],
     ['application/*', json],
     ['TEXT/Plain', text],
     ['text/*;q=0.5, */*;q=0.1', text],
@@ -85,4 +87,13 @@ test('no header makes it throw or take long', async () => {
       isJsonType(`a/b${piece.repeat(16_000)}!`);
     }
   });
+});
+
+test('of a long header the first members count, and quotes hold commas (R47)', () => {
+  const rest = `, ${json}, a/a`.repeat(2_000);
+  assert.equal(negotiate(`text/plain${rest}`, [text]), text);
+  assert.equal(negotiate(`${'a/a,'.repeat(5_000)} ${json}`, [json]), undefined);
+  assert.equal(negotiate(`a/a;b="c, ${json}, \\", d", ${text};q=0.5`, [json, text]), text);
+  assert.equal(isJsonType(`${json}${';a=b'.repeat(16)}`), true);
+  assert.equal(isJsonType(`${json}${';a=b'.repeat(17)}`), false);
 });

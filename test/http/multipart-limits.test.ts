@@ -8,7 +8,6 @@ import { type PartReader, readMultipart, readPart } from '../../dist/http/multip
 import {
   boundary,
   cut,
-  fillsItsMemory,
   isTooLarge,
   limits,
   multipartBody,
@@ -16,7 +15,6 @@ import {
   readParts,
   readBytes,
   toRequest,
-  withOwnMemory,
 } from '../support/multipart.ts';
 import { keepOthersServed } from '../support/prober.ts';
 import { startServer } from '../support/server.ts';
@@ -91,19 +89,6 @@ suite('reading a multipart body', () => {
     await readMultipart(toRequest(source), limits, onPart);
   }
 
-  test('copies no chunk that is content only, so that its memory can be given back', async () => {
-    const body = multipartBody([part('a', Buffer.alloc(300_000, 1)), part('b', '2')]);
-    const source = sourceOf(cut(body, [100_000, 200_000]).map(withOwnMemory));
-    const found: boolean[] = [];
-    await read(source, async (_head, content) => {
-      for await (const batch of content) {
-        found.push(...batch.map(fillsItsMemory));
-      }
-    });
-    // The first chunk has a header block, the last one the end of one part and the other part.
-    assert.deepEqual(found, [false, true, false, false]);
-  });
-
   test('keeps parts of several batches apart, however slowly they are read', async () => {
     const contents = [2_500_000, 0, 1, 1_048_576, 3_000_001].map((size, at) =>
       Buffer.alloc(size, at),
@@ -120,31 +105,6 @@ suite('reading a multipart body', () => {
       found.push(Buffer.concat(chunks));
     });
     assert.deepEqual(found, contents);
-  });
-
-  test('hands on at most 256 pieces at once, and none for more than four seconds', async (t) => {
-    const content = Buffer.alloc(1_000 * 1_000);
-    const body = multipartBody([part('a', content)]);
-    const places = Array.from({ length: 1_000 }, (_, at) => 200 + at * 1_000);
-    let now = 0;
-    t.mock.method(performance, 'now', () => now);
-    for (const [step, piecesMax] of [
-      [0, 256],
-      [100, 41],
-    ] as const) {
-      const batches: number[] = [];
-      const chunks = cut(body, places);
-      const request = Object.assign(toRequest(Readable.from([])), {
-        readChunk: async () => {
-          now += step;
-          return chunks.shift() ?? Buffer.alloc(0);
-        },
-      });
-      await readMultipart(request, limits, async (_head, pieces) => {
-        for await (const batch of pieces) batches.push(batch.length);
-      });
-      assert.equal(Math.max(...batches), piecesMax, batches.join());
-    }
   });
 
   test('throws away what a reader leaves', async () => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
-import { busboyBoundary } from '../../dist/http/multipart/parts.js';
 import { withCode } from '../support/errors.ts';
 import { cases } from '../support/long.ts';
 import {
@@ -99,23 +98,11 @@ suite('a multipart body', () => {
     );
   });
 
-  test('is refused where busboy finds another number of parts', async () => {
-    // No client can know this boundary.
-    const head = 'Content-Disposition: form-data; name=2; filename=part';
-    const hostile = `1\r\n--${busboyBoundary}\r\n${head}\r\n\r\n2`;
-    await assert.rejects(readParts([multipartBody([part('a', hostile)])]), isInvalid);
-    await assert.rejects(
-      readParts([multipartBody([part('a', hostile), part('b', '')])]),
-      isInvalid,
-    );
-  });
-
   const broken: ReadonlyArray<readonly [string, string]> = [
     ['a line that begins with the delimiter', `1\r\n--${boundary}x`],
     ['a delimiter with one dash after it', `1\r\n--${boundary}-\r\n`],
     ['a delimiter with a line feed only', `1\r\n--${boundary}\nContent-Disposition: form-data`],
     ['a part after the close', `1\r\n--${boundary}--\r\n--${boundary}\r\n`],
-    ['an endless epilogue', `1\r\n--${boundary}--\r\n${'e'.repeat(9_000)}`],
     ['a blank after a delimiter', `1\r\n--${boundary} \r\n`],
   ];
   for (const [what, rest] of broken) {
@@ -125,12 +112,23 @@ suite('a multipart body', () => {
     });
   }
 
-  test('is refused for a preamble or a header block over 1 KiB', async () => {
-    await assert.rejects(readParts([Buffer.alloc(1_100, 'p')]), isInvalid);
+  test('is refused for a delimiter in a header block, also one that looks like a header', async () => {
+    const named = 'Content-Disposition: form-data; name="a"';
+    for (const own of [boundary, 'a:b']) {
+      for (const lines of [[`--${own}`], ['X: 1', `--${own}`], [named, `--${own}`]]) {
+        const head = [`--${own}`, ...lines, named].join('\r\n');
+        const body = Buffer.from(`${head}\r\n\r\n1\r\n--${own}--`);
+        const type = `multipart/form-data; boundary="${own}"`;
+        await assert.rejects(readParts([body], { type }), isInvalid, `${own} ${lines.join()}`);
+      }
+    }
+  });
+
+  test('is refused for a header block over 8 KiB', async () => {
     const head = 'Content-Disposition: form-data; name="a"\r\nX: ';
     const ofBytes = (bytes: number): Buffer => withHead(head + 'h'.repeat(bytes - head.length));
-    await assert.rejects(readParts([ofBytes(1_025)]), isInvalid);
-    assert.equal((await readParts([ofBytes(1_024)])).length, 3);
+    await assert.rejects(readParts([ofBytes(8_193)]), isInvalid);
+    assert.equal((await readParts([ofBytes(8_192)])).length, 3);
   });
 });
 

@@ -81,6 +81,7 @@ const closing: Texts = {
     'a NUL in a header': getHello('X: a\0b'),
     'bare line feeds': 'GET /hello HTTP/1.1\nHost: a\n\n',
     'a TLS hello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+    'a target that is not ASCII': request('GET /files/\u00fc HTTP/1.1'),
     'a fragment': request('GET /hello#x HTTP/1.1'),
     'authority form': request('GET example.org:80 HTTP/1.1'),
     'another scheme': request('GET ftp://a/hello HTTP/1.1'),
@@ -139,7 +140,15 @@ const refused: Texts = {
     'a trailing slash': request('GET /hello/ HTTP/1.1'),
     'a small body that nobody asked for': post('Content-Length: 1', 'a').replace('/posts', '/none'),
   },
-  405: { TRACE: request('TRACE /hello HTTP/1.1') },
+  405: {
+    TRACE: request('TRACE /hello HTTP/1.1'),
+    ...named('the method', ['POST', 'PUT', 'PATCH', 'DELETE'], (method) =>
+      request(`${method} /hello HTTP/1.1`),
+    ),
+  },
+  501: named('the method', ['PROPFIND', 'LINK', 'M-SEARCH', 'PURGE'], (method) =>
+    request(`${method} /hello HTTP/1.1`),
+  ),
   414: { 'a long target': request(`GET /${'a'.repeat(8_000)} HTTP/1.1`) },
   417: { 'an unknown expectation': getHello('Expect: junk') },
 };
@@ -163,6 +172,7 @@ const served: Texts = {
     'an upper-case scheme': request('GET HTTP://other.example/hello HTTP/1.1'),
     'a query': request('GET /hello?a=%zz&?? HTTP/1.1'),
     'an escaped letter': request('GET /%68ello HTTP/1.1'),
+    'an expectation of nothing': getHello('Expect:'),
     'a header named __proto__': getHello('__proto__: a', 'constructor: b'),
     '100 header lines': getHello(...lines(99, 'X: y')),
     'nearly 16 KiB of headers': getHello(`X: ${'a'.repeat(16_200)}`),

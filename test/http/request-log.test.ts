@@ -244,25 +244,6 @@ function warningsOf(server: TestServer): readonly LogRecord[] {
   return server.logged.filter(({ level }) => level === 'warn');
 }
 
-test('a failed login names the account, if there is one, and no password', async (t) => {
-  const server = await startServer(t, { env: { ...none, LOGIN_FAILURES_MAX: '5' } });
-  const login = (username: string, password = 'hunter2'): Promise<Response> =>
-    server.send('POST', '/auth/login', { username, password });
-  for (let count = 0; count < 5; count += 1) await login('user');
-  assert.equal((await login('user')).status, 429);
-  await login('my-password-by-mistake');
-  await login('admin', 'password');
-  const failed = { ...from, event: 'login failed' };
-  assert.deepEqual(warningsOf(server), [
-    { ...failed, account: 'user', count: 1 },
-    { ...failed, account: 'user', count: 2 },
-    { ...failed, account: 'user', count: 4 },
-    { ...from, event: 'login refused', count: 1 },
-    { ...failed, account: undefined, count: 1 },
-  ]);
-  assert.doesNotMatch(JSON.stringify(server.logged), /hunter2|by-mistake|eyJ/);
-});
-
 test('a form or a socket of a foreign page is told of with its origin', async (t) => {
   const server = await startServer(t, { env: none });
   const origin = 'https://evil.example';

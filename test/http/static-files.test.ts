@@ -15,7 +15,7 @@ const text = 'let words = 1;\n'.repeat(100);
 
 function requestWith(headers: Record<string, string> = {}): HttpRequest {
   const given = new Map(Object.entries(headers));
-  return { header: (name: string) => given.get(name) } as HttpRequest;
+  return { method: 'GET', header: (name: string) => given.get(name) } as HttpRequest;
 }
 
 function headerOf(response: HttpResponse, name: string): string | undefined {
@@ -35,7 +35,7 @@ const parent = await mkdtemp(join(tmpdir(), 'inkwell-static-'));
 const folder = join(parent, 'shipped');
 
 describe('static files', () => {
-  const files = () => createStaticFiles(folder, ['X-Test', 'yes']);
+  const files = () => createStaticFiles(folder, ['X-Test', 'yes']).serve;
 
   before(async () => {
     await mkdir(join(folder, 'deep', 'er'), { recursive: true });
@@ -124,7 +124,7 @@ describe('static files', () => {
 
   it('reads nothing until it is asked, and each file once', async () => {
     const late = join(parent, 'late');
-    const endpoint = createStaticFiles(late, []);
+    const endpoint = createStaticFiles(late, []).serve;
     await mkdir(late);
     await writeFile(join(late, 'a.txt'), 'first');
     assert.equal(textOf(await endpoint(requestWith(), 'a.txt')), 'first');
@@ -133,14 +133,14 @@ describe('static files', () => {
   });
 
   it('has no files where there is no folder', async () => {
-    const endpoint = createStaticFiles(join(folder, 'missing'), []);
+    const endpoint = createStaticFiles(join(folder, 'missing'), []).serve;
     await assert.rejects(endpoint(requestWith(), 'index.html'), isNotFound);
   });
 
   it('tries again after a folder that could not be read', async () => {
     const flaky = join(parent, 'flaky');
     await writeFile(flaky, 'not a folder');
-    const endpoint = createStaticFiles(flaky, []);
+    const endpoint = createStaticFiles(flaky, []).serve;
     await assert.rejects(endpoint(requestWith(), 'a.txt'), { code: 'ENOTDIR' });
     await rm(flaky);
     await mkdir(flaky);

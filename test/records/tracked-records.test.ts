@@ -6,6 +6,7 @@ import type { Records } from '../../dist/domain/readers.js';
 import { TrackedRecords } from '../../dist/records/tracked-records.js';
 import type { Author } from '../../dist/store/model.js';
 import type { DatabaseStore, InitialData, Store } from '../../dist/store/store.js';
+import { unsigned } from '../support/anyone.ts';
 import { changing, toDraft } from '../support/article-texts.ts';
 import { driverOptions } from '../support/driver-options.ts';
 import { times } from '../support/lists.ts';
@@ -15,9 +16,17 @@ import { openOn, stores } from '../support/stores.ts';
 const toId = (number: number): string =>
   `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 const toPost = (id: number, authorId: string | null) =>
-  ({ id: toId(id), title: 'a', content: 'b', status: 'DRAFT', createdAt, authorId }) as const;
+  ({
+    id: toId(id),
+    title: 'a',
+    content: 'b',
+    status: 'DRAFT',
+    createdAt,
+    authorId,
+    publishedAt: null,
+  }) as const;
 const toComment = (id: number, post: number) =>
-  ({ id: toId(id), content: 'c', createdAt, postId: toId(post) }) as const;
+  ({ id: toId(id), content: 'c', createdAt, postId: toId(post), ...unsigned }) as const;
 
 const createdAt = '2026-01-01T00:00:00';
 const ada: Author = { id: toId(1), name: 'Ada', email: 'ada@example.org', createdAt };
@@ -38,11 +47,12 @@ const initial: InitialData = {
 /** Every way to reach records. */
 const reads: Readonly<Record<string, (records: Records) => unknown>> = {
   posts: ({ posts }) => posts.list({}).read(),
-  'posts as JSON': ({ posts }) => posts.list({}).readJson?.({ limit: 1 }, ['id', 'title']),
   drafts: ({ posts }) => posts.list({ status: 'DRAFT' }).read(),
 
   'drafts of ada': ({ posts }) => posts.list({ author: ada.id, status: 'DRAFT' }).read(),
   'posts of ada': ({ posts }) => posts.list({ author: ada.id }).read(),
+  'published of ada': ({ posts }) =>
+    posts.list({ author: ada.id, status: 'PUBLISHED' }).read({ after: q }),
   'posts of nobody': ({ posts }) => posts.list({ author: r }).read(),
   'post p': ({ posts }) => posts.find(p),
   'post q': ({ posts }) => posts.find(q),
@@ -61,24 +71,24 @@ const reads: Readonly<Record<string, (records: Records) => unknown>> = {
   'article 2': ({ articles }) => articles.find(2),
 };
 
-const lists = 'posts, posts as JSON, drafts';
+const lists = 'posts, drafts';
 const retitle = changing((article) => ({ ...article, title: `${article.title}+` }));
 
 /** What each write puts out of date. */
 const writes: readonly (readonly [string, (store: Store) => unknown])[] = [
   ['', () => undefined],
   [
-    `${lists}, drafts of ada, posts of ada`,
+    `${lists}, drafts of ada, posts of ada, published of ada`,
     ({ posts }) => posts.create({ title: 'a', content: 'b', authorId: ada.id }),
   ],
   [lists, ({ posts }) => posts.create({ title: 'a', content: 'b', authorId: null })],
   // What reads comments of a post also reads whether it is there.
   [
-    `${lists}, drafts of ada, posts of ada, post p, comments of p, comment c of p`,
+    `${lists}, drafts of ada, posts of ada, published of ada, post p, comments of p, comment c of p`,
     ({ posts }) => posts.update(p, { title: 'b' }),
   ],
   ['comments of p, comment c of p, comment e of p', ({ comments }) => comments.add(p, 'e')],
-  ['comments of q, comment d of q', ({ comments }) => comments.remove(d)],
+  ['comments of q, comment d of q', ({ comments }) => comments.remove([d])],
   [
     'comments of q',
     async ({ comments }) => Promise.all(times(1_501).map(async () => comments.add(q, 'f'))),
@@ -91,10 +101,15 @@ const writes: readonly (readonly [string, (store: Store) => unknown])[] = [
   ['', ({ posts }) => posts.remove(r)],
   // One removal in one statement, one in steps.
   [
-    `${lists}, drafts of ada, posts of ada, post p, comments of p, comment c of p, comment e of p`,
+    `${lists}, drafts of ada, posts of ada, published of ada, post p, comments of p, comment c of p, comment e of p`,
     ({ posts }) => posts.remove(p),
   ],
-  [`${lists}, post q, comments of q`, ({ posts }) => posts.remove(q)],
+  // Where the page behind it begins may be another place.
+  [
+    `${lists}, published of ada, post q, comments of q`,
+    ({ posts }) => posts.update(q, { status: 'PUBLISHED' }),
+  ],
+  [`${lists}, published of ada, post q, comments of q`, ({ posts }) => posts.remove(q)],
   ['todos', ({ todos }) => todos.create({ title: 'a', completed: false })],
   ['todos, todo t', ({ todos }) => todos.update(t, { completed: true })],
   ['todos, todo u', ({ todos }) => todos.remove(u)],
@@ -112,7 +127,8 @@ const writes: readonly (readonly [string, (store: Store) => unknown])[] = [
 const addAccount: (typeof writes)[number] = [
   'ada',
   (store) => {
-    const account = { ...ada, username: 'ada', roles: [], passwordHash: 'scrypt$1$1$1$a$b' };
+    const { id, email } = ada;
+    const account = { id, email, username: 'ada', roles: [], passwordHash: 'scrypt$1$1$1$a$b' };
     return (store as DatabaseStore).storedAccounts.add(account);
   },
 ];
@@ -127,10 +143,10 @@ for (const { name, skip, newUrl } of stores) {
   describe(`on a store ${name}`, { skip }, () => {
     it('records are current until what was read of them changes', async (context) => {
       const store = await open(context, await newUrl(context));
+      if (store.askState !== undefined) return; // asked before each use: nothing is counted
       for (const [expected, write] of 'storedAccounts' in store
         ? [...writes, addAccount]
         : writes) {
-        await store.readChanges?.();
         const all: (readonly [string, TrackedRecords])[] = [];
         for (const [read, make] of Object.entries(reads)) {
           const records = new TrackedRecords(store, { reader: undefined, run: 'run' });
@@ -138,18 +154,8 @@ for (const { name, skip, newUrl } of stores) {
           all.push([read, records]);
         }
         await write(store);
-        await store.readChanges?.();
         const found = all.filter(([, records]) => !records.isCurrent()).map(([read]) => read);
-        // A store that has to be asked cannot tell where there was a write, nor whose it was.
-        if (store.readChanges !== undefined) {
-          for (const [at, read] of expected.split(', ').entries())
-            assert.ok(read === '' || found.includes(read), `read ${at}`);
-        } else if (name === 'in memory' || !String(write).includes('posts.remove(q)')) {
-          assert.equal(found.join(', '), expected, String(write));
-        } else {
-          // The second connection that removes many comments is like another process.
-          assert.equal(found.length, all.length, expected);
-        }
+        assert.equal(found.join(', '), expected, String(write));
       }
     });
   });
@@ -183,14 +189,4 @@ it('the version changes with what was read, and with nothing else', async (conte
   assert.equal(await versionOf(), before);
   await store.comments.add(p, 'x');
   assert.notEqual(await versionOf(), before);
-});
-
-it('each read of records with a fault fails with it', async (context) => {
-  const fault = new Error('Away.');
-  const records = new TrackedRecords(await open(context, 'memory:'), { reader: undefined, fault });
-  for (const [name, read] of Object.entries(reads)) {
-    await context.test(name, async () => {
-      assert.throws(() => read(records), fault, name);
-    });
-  }
 });

@@ -57,7 +57,7 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   });
   const env: Record<string, string> = { ...Object.fromEntries(settings), NODE_ENV: 'production' };
   // The clients of this test have no accounts, and comment on a post of the demo data.
-  assert.deepEqual([env['REQUIRE_AUTH'], env['DEMO_DATA']], ['writes', 'false']);
+  assert.deepEqual([env['REQUIRE_AUTH'], env['DEMO_DATA']], ['owners', 'false']);
   Object.assign(env, { REQUIRE_AUTH: 'none', DEMO_DATA: 'true' });
   // Each container has an address of its own.
   assert.equal(env['ADMIN_PORT'], '9464');

@@ -34,30 +34,10 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
     };
     const [, count] = await Promise.all([changeFar(), changeNear()]);
     context.diagnostic(`rounds far away: ${rounds.join(', ')}; ${count} changes near by`);
-    // Three without the lease; with it, one that was under way already may still come between.
-    assert.ok(Math.max(...rounds) <= 6, rounds.join(', '));
+    // Whoever waits for the article is next: nothing is read and changed in vain.
+    assert.equal(Math.max(...rounds), 1, rounds.join(', '));
     const article = valueOf(await near.articles.find(1));
     const kept = Object.keys(article ?? {}).filter((name) => name.startsWith('far'));
     assert.equal(kept.length, 6);
-    // The lease was given back: nobody waits for its end.
-    const [lease] = await database.query(url, openLeases);
-    assert.equal(lease?.['open'], 0);
-  });
-
-  it('is held up for a while only by a node that has gone with the lease', async (context) => {
-    const url = await database.createDatabase();
-    const store = await openOn(context, url);
-    await database.query(
-      url,
-      `UPDATE inkwell.article_turn
-       SET holder = gen_random_uuid(), ends = clock_timestamp() + interval '1500 ms'`,
-    );
-    const since = performance.now();
-    await store.articles.change(1, changing({ title: 'later' }));
-    assert.ok(performance.now() - since > 300);
-    assert.equal(valueOf(await store.articles.find(1))?.title, 'later');
   });
 });
-
-const openLeases = `SELECT count(*)::int AS open FROM inkwell.article_turn
-  WHERE ends > clock_timestamp()`;

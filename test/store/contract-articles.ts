@@ -31,6 +31,21 @@ export function testArticles(open: ArticlesFactory): void {
     assert.deepEqual([await save('f', largest), await save('g')], [largest, 7]);
   });
 
+  test('an article is created once, and its id is not given again (R15)', async (t) => {
+    const { articles } = await open(t, given);
+    const numbered = made(await articles.save(toDraft({ title: 'a' })));
+    const { id, json } = numbered;
+    assert.equal(await articles.create(numbered), undefined);
+    assert.equal(await articles.remove(id, { expected: toArticle({ id, title: 'b' }) }), false);
+    assert.equal(await articles.remove(id, { expected: { id, json } }), true);
+    assert.equal(await articles.remove(id), false);
+    assert.deepEqual(pluck(await allOf(articles.all), 'id'), [1, 2]);
+    const created = await Promise.all(times(6).map(async () => articles.create(numbered)));
+    assert.equal(created.filter(Boolean).length, 1);
+    assert.equal(await articles.remove(id), true);
+    assert.equal(made(await articles.save(toDraft({ title: 'c' }))).id, id + 1);
+  });
+
   test('parallel saves without an id get an id each', async (t) => {
     const { articles } = await open(t, []);
     // Every third has one of its own.

@@ -34,31 +34,6 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
     assert.deepEqual((await page.next?.())?.records, added.slice(4));
   });
 
-  test('a list tells whether it exceeds a number', async (t) => {
-    const { posts, comments } = await open(t);
-    const made = [];
-    for (const count of times(4)) made.push(await posts.create(text(`${count}`)));
-    const [{ id } = assert.fail(), other] = made;
-    const added = [];
-    for (const count of times(3)) added.push(await comments.add(id, `${count}`));
-    await comments.add(other?.id ?? '', 'x');
-    for (const [list, length] of [
-      [posts.all, 4],
-      [posts.ofStatus('DRAFT'), 4],
-      [comments.ofPost(id), 3],
-      [posts.ofAuthor(id), 0],
-    ] as const) {
-      assert.equal(await list.exceeds(length), false, JSON.stringify(list));
-      if (length > 0) assert.equal(await list.exceeds(length - 1), true, JSON.stringify(list));
-      if (length > 0) assert.equal(await list.exceeds(0), true, JSON.stringify(list));
-    }
-    assert.equal(await comments.ofPost(id).exceeds(1, added[0]?.id), true);
-    assert.equal(await comments.ofPost(id).exceeds(2, added[0]?.id), false);
-    await comments.remove(added[1]?.id ?? '');
-    assert.equal(await comments.ofPost(id).exceeds(1, added[1]?.id), false);
-    assert.equal(await comments.ofPost(id).exceeds(0, added[1]?.id), true);
-  });
-
   test('a page goes on where the record before it has gone', async (t) => {
     const { posts } = await open(t);
     const made = [];
@@ -95,8 +70,6 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
     assert.deepEqual(await read({ limit: 30 }), [published, false]);
     const [first, second, third] = published;
     assert.deepEqual(await read({ after: first, limit: 2 }), [[second, third], true]);
-    // A page may begin after a post of any status, also one that was removed.
-    assert.deepEqual(await read({ after: ids[1], limit: 1 }), [[second], true]);
     const page = await posts.ofStatus('PUBLISHED').read({ limit: 2 });
     await posts.update(second ?? '', { status: 'PENDING_MODERATION' });
     await posts.remove(first ?? '');
@@ -154,7 +127,7 @@ export function testPages(open: (context: TestContext) => Promise<Store>): void 
     const pages = await Promise.all(lists.map(async (list) => (await list.read()).records));
     const before = structuredClone(pages);
     assert.equal(before[1]?.length, 3);
-    await comments.remove(before[1]?.[0]?.id as string);
+    await comments.remove([before[1]?.[0]?.id as string]);
     await comments.add(id, 'later');
     await articles.save({ id: 0, json: '{"id":0,"title":"in front"}' });
     await todos.create({ title: 'later', completed: false });

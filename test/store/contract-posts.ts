@@ -22,7 +22,8 @@ export function testPosts(open: Open): void {
     const { posts } = await open(t);
     const post = made(await posts.create({ title: 'a', content: 'b', authorId: ada }));
     const { id, createdAt, ...rest } = post;
-    assert.deepEqual(rest, { title: 'a', content: 'b', status: 'DRAFT', authorId: ada });
+    const draft = { title: 'a', content: 'b', status: 'DRAFT', authorId: ada, publishedAt: null };
+    assert.deepEqual(rest, draft);
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     assert.match(createdAt, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?$/);
     assert.deepEqual(await posts.find(id), post);
@@ -116,8 +117,6 @@ export function testPosts(open: Open): void {
     const list = posts.ofAuthor(ada, 'PUBLISHED');
     const page = await list.read({ after: first?.id, limit: 1 });
     assert.deepEqual(pluck(page.records, 'id'), [second?.id]);
-    assert.equal(await list.exceeds(published.length), false);
-    assert.equal(await list.exceeds(published.length - 1), true);
     // At the same time: joined into one statement, where the store does that.
     const many = [list, posts.ofAuthor(ada, 'DRAFT'), posts.ofAuthor(nobody, 'DRAFT')];
     const read = await Promise.all(
@@ -202,7 +201,7 @@ export function testComments(open: Open): void {
     const { id } = await posts.create(text('a'));
     const heard: Comment[] = [];
     const all = new Promise<void>((resolve) => {
-      const stop = comments.watch?.((comment) => {
+      const stop = comments.watch(({ comment }) => {
         if (heard.push(comment) === 50) resolve();
       });
       t.after(() => stop?.());

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { createComments } from '../../dist/domain/comments.js';
 import type { Once, Store } from '../../dist/store/store.js';
+import { anyone } from '../support/anyone.ts';
 import { changing, toArticle, toDraft } from '../support/article-texts.ts';
 import { allOf, times } from '../support/lists.ts';
 import { made } from '../support/made.ts';
@@ -48,6 +49,8 @@ const sizes: Readonly<Record<string, readonly number[]>> = {
   'posts.remove': [0, 0, 1, 1],
   'comments.remove': [1, 0, 1, 1],
   'todos.remove': [1, 1, 0, 1],
+  'articles.create': [1, 1, 1, 2],
+  'articles.remove': [1, 1, 1, 0],
 };
 
 type Write = (store: Store, ids: Ids, once: Once) => unknown;
@@ -57,10 +60,12 @@ const count = changing((value) => ({ ...value, n: Number(value['n']) + 1 }));
 const creates: Readonly<Record<string, Write>> = {
   'posts.create': ({ posts }, _, once) => posts.create(text('b'), once),
   'todos.create': ({ todos }, _, once) => todos.create({ title: 'b', completed: true }, once),
-  'comments.add': ({ comments }, { post }, once) => comments.add(post, 'b', once),
+  'comments.add': ({ comments }, { post }, once) => comments.add(post, 'b', { once }),
   'articles.save': ({ articles }, _, once) => articles.save(toDraft({ title: 'b' }), once),
   'articles.save with an id': ({ articles }, _, once) =>
     articles.save(toDraft({ id: 7, title: 'b' }), once),
+  'articles.create': ({ articles }, _, once) =>
+    articles.create(toArticle({ id: 7, title: 'b' }), once),
 };
 const changes: Readonly<Record<string, Write>> = {
   'articles.change': ({ articles }, _, once) => articles.change(1, count, once),
@@ -70,22 +75,26 @@ const changes: Readonly<Record<string, Write>> = {
   'posts.update as expected': ({ posts }, { post }, once) =>
     posts.update(post, text('b'), { once, expected: { ...text('a'), status: 'DRAFT' } }),
   'posts.remove': ({ posts }, { post }, once) => posts.remove(post, { once }),
-  'comments.remove': ({ comments }, { comment }, once) => comments.remove(comment, { once }),
+  'comments.remove': ({ comments }, { comment }, once) => comments.remove([comment], { once }),
   'todos.update': ({ todos }, { todo }, once) => todos.update(todo, { title: 'b' }, { once }),
   'todos.remove': ({ todos }, { todo }, once) => todos.remove(todo, { once }),
+  'articles.remove': ({ articles }, _, once) => articles.remove(1, { once }),
 };
 
 /** What stores nothing, without an error or with one. */
 const failures: Readonly<Record<string, Write>> = {
-  'comments.add': ({ comments }, _, once) => comments.add(nobody, 'b', once),
+  'comments.add': ({ comments }, _, once) => comments.add(nobody, 'b', { once }),
   'articles.change': ({ articles }, _, once) => articles.change(999, count, once),
   'posts.update': ({ posts }, _, once) => posts.update(nobody, text('b'), { once }),
   'posts.update as expected': ({ posts }, { post }, once) =>
     posts.update(post, text('b'), { once, expected: { ...text('b'), status: 'DRAFT' } }),
   'posts.remove': ({ posts }, _, once) => posts.remove(nobody, { once }),
-  'comments.remove': ({ comments }, _, once) => comments.remove(nobody, { once }),
+  'comments.remove': ({ comments }, _, once) => comments.remove([nobody], { once }),
   'todos.update': ({ todos }, _, once) => todos.update(nobody, { title: 'b' }, { once }),
   'todos.remove': ({ todos }, _, once) => todos.remove(nobody, { once }),
+  'articles.create': ({ articles }, _, once) =>
+    articles.create(toArticle({ id: 1, title: 'b' }), once),
+  'articles.remove': ({ articles }, _, once) => articles.remove(999, { once }),
 };
 const refuse = (): never => {
   throw new Error('not applicable');
@@ -155,20 +164,6 @@ export function testRequests(open: Open): void {
     });
   }
 
-  test('a key of several writes is of one request, whichever of them was done', async (t) => {
-    const store = await open(t);
-    const { key } = newOnce();
-    const fingerprint = 'print';
-    made(await store.posts.create(text('b'), { key: `${key}.1.0`, fingerprint }));
-    const isReused = { code: 'idempotency_key_reused' };
-    await assert.rejects(async () => store.requests.find({ key, fingerprint: 'other' }), isReused);
-    // The request itself can go on with the writes that were not done.
-    assert.equal(await store.requests.find({ key, fingerprint }), undefined);
-    made(await store.posts.create(text('c'), { key, fingerprint }));
-    made(await store.posts.create(text('d'), { key: `${key}.1.1`, fingerprint }));
-    assert.equal((await allOf(store.posts.all)).length, 3);
-  });
-
   test('many writes at once, 1 to 20 of them, each have their own record and key', async (t) => {
     const { posts, todos, requests } = await open(t);
     for (const size of [1, 2, 16, 17, 20]) {
@@ -204,15 +199,20 @@ export function testRequests(open: Open): void {
   test('a repeated comment is published once', async (t) => {
     const store = await open(t);
     const { post } = await fill(store);
-    const { addComment, commentAdded } = createComments(store, 1_000_000);
+    const { addComment, commentAdded } = createComments(store, {
+      queueBytesMax: 1_000_000,
+      hasOwners: false,
+    });
     const events = commentAdded.subscribe();
     t.after(async () => events.return?.());
     await store.comments.ready?.();
     const once = newOnce();
-    await Promise.all(times(5).map(async () => addComment(undefined, post, 'a', once)));
-    await addComment(undefined, post, 'b', newOnce());
+    await Promise.all(
+      times(5).map(async () => addComment(anyone, { postId: post, content: 'a' }, once)),
+    );
+    await addComment(anyone, { postId: post, content: 'b' }, newOnce());
     const [first, second] = [await events.next(), await events.next()];
-    assert.deepEqual([first.value?.content, second.value?.content], ['a', 'b']);
+    assert.deepEqual([first.value?.comment.content, second.value?.comment.content], ['a', 'b']);
   });
 }
 

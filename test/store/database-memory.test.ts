@@ -70,7 +70,7 @@ const listening = (url: string): string => `
   await comment();
   let heard = 0;
   const all = new Promise((resolve) => {
-    store.comments.watch(({ content }) => {
+    store.comments.watch(({ comment: { content } }) => {
       heard += content.length;
       if (content === 'last') resolve();
     });

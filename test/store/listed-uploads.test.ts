@@ -1,5 +1,6 @@
 /** Pages of stored files, and names that are stored only once (R45), whatever keeps the index. */
 
+import { AppError } from '../../dist/errors.js';
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Uploads } from '../../dist/store/files/uploads.js';
@@ -36,7 +37,7 @@ for (const { name, skip, open } of uploadPlaces) {
       const send = async (node: Uploads, text: string, by?: Once) => {
         const upload = node.begin();
         const files = [await upload.write('a', bytes(text))];
-        const options = { onlyNew: true, once: by };
+        const options = { check: onlyNew, once: by };
         try {
           return await upload.commit(files, options);
         } finally {
@@ -68,7 +69,7 @@ for (const { name, skip, open } of uploadPlaces) {
           return { upload, files };
         }),
       );
-      const commits = ready.map(({ upload, files }) => upload.commit(files, { onlyNew: true }));
+      const commits = ready.map(({ upload, files }) => upload.commit(files, { check: onlyNew }));
       const outcomes = await Promise.allSettled(commits);
       for (const { upload } of ready) await upload.close();
       const won = outcomes.findIndex(({ status }) => status === 'fulfilled');
@@ -86,4 +87,8 @@ for (const { name, skip, open } of uploadPlaces) {
       assert.equal((await list()).length, 2);
     });
   });
+}
+
+function onlyNew(replaced: readonly unknown[]): void {
+  if (replaced.length > 0) throw new AppError('precondition_failed', 'It is stored already.');
 }

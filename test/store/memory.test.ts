@@ -135,7 +135,8 @@ test('a page after an id of nothing is found without a look at every record', as
   const { posts: initial, looks } = countingPosts(10_000);
   const { posts } = openStore(Number.MAX_SAFE_INTEGER, { ...empty, posts: initial });
   for (const list of [posts.all, posts.ofStatus('DRAFT'), posts.ofStatus('PUBLISHED')]) {
-    for (const after of ['x', '019b8d5e-9c00-7000-8000-000000010001', '']) {
+    for (const ms of ['00000000-0000', '019b8d5e-9c00', 'ffffffff-ffff']) {
+      const after = `${ms}-7000-8000-000000010001`;
       looks.count = 0;
       await list.read({ after, limit: 1 });
       assert.ok(looks.count < 50, `${looks.count} looks for ${JSON.stringify(after)}`);
@@ -163,17 +164,17 @@ async function iterationsOf(work: unknown): Promise<number> {
 
 test('the comments of a removed post are gone at once, their memory in pieces', async () => {
   const count = 20_000;
-  // Each takes 402 bytes, and the post as many.
-  const store = openStore(402 * (count + 1));
+  // Each takes 442 bytes, and the post as many.
+  const store = openStore(442 * (count + 1));
   const { id, first, last } = await addPostWith(store, count);
   const { posts, comments } = store;
-  const fill = (): unknown => comments.add(other.id, 'c'.repeat(201 * (count - 1) - 1_000));
+  const fill = (): unknown => comments.add(other.id, 'c'.repeat(221 * (count - 1) - 1_000));
   const list = comments.ofPost(id);
   const removing = posts.remove(id);
   const before = store.changes().sumOf([store.changes().slotOf('comments')]);
   for (const [at, comment] of [first, last].entries()) {
     assert.equal(await comments.find(comment), undefined, `comment ${at}`);
-    assert.equal(await comments.remove(comment), false, `comment ${at}`);
+    assert.equal(await comments.remove([comment]), false, `comment ${at}`);
   }
   assert.deepEqual((await list.read()).records, []);
   assert.equal(await comments.add(id, 'c'), undefined);
@@ -213,15 +214,6 @@ test('a full store refuses an article without a look at every id that is taken',
     assert.throws(() => articles.save(toDraft({ title: 'b'.repeat(1_000_000) })), isFull);
     assert.ok(get.mock.callCount() < looksMax, `${get.mock.callCount()} looks`);
   }
-});
-
-test('posts that are removed together take one piece of an iteration together', async () => {
-  const store = openStore(Number.MAX_SAFE_INTEGER);
-  const all = [];
-  for (const _ of times(3)) all.push(await addPostWith(store, 6_000));
-  const removing = all.map(async ({ id }) => store.posts.remove(id));
-  const iterations = await iterationsOf(Promise.all(removing));
-  assert.ok(iterations > 8, `${iterations} iterations`);
 });
 
 test('a store that is closed gives nothing back any more, and keeps no process alive', async () => {

@@ -22,7 +22,7 @@ interface Pooled {
 function hear(node: Store, count: number): Promise<readonly string[]> {
   return new Promise((resolve) => {
     const heard: string[] = [];
-    node.comments.watch?.(({ content }) => {
+    node.comments.watch(({ comment: { content } }) => {
       if (heard.push(content) === count) resolve(heard);
     });
   });
@@ -47,10 +47,41 @@ describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
     });
   });
 
+  it('in statement mode, a start is refused', async (t) => {
+    const settings = { ...session, pool_mode: 'statement' };
+    const url = await startPgBouncer(t, await database.createDatabase(), settings);
+    for (const parameters of ['', '?prepare=false']) {
+      await assert.rejects(openStore(`${url}${parameters}`, driverOptions()), {
+        message:
+          'STORE_URL: the pooler says "transaction blocks not allowed in statement pooling mode". ' +
+          'Its pool_mode has to be session or transaction.',
+      });
+    }
+  });
+
+  it('in transaction mode that the URL does not tell of, requests succeed, and the log says it once', async (t) => {
+    const settings = { ...session, ...transaction, default_pool_size: 10 };
+    const url = await startPgBouncer(t, await database.createDatabase(), settings);
+    const lines: unknown[] = [];
+    const log = (_level: string, event: string, facts?: object): number =>
+      lines.push({ event, ...facts });
+    const store = await openOn(t, url, { log });
+    await Promise.all(
+      times(200).map(async (at) => {
+        const { id } = await store.posts.create({ title: 'a', content: 'b', authorId: null });
+        assert.ok(await store.comments.add(id, `comment ${at}`));
+        assert.equal((await store.posts.find(id))?.title, 'a');
+        await store.todos.create({ title: `todo ${at}`, completed: false });
+      }),
+    );
+    const advice = 'STORE_URL should have ?prepare=false';
+    assert.deepEqual(lines, [{ event: 'database pooler in transaction mode', advice }]);
+  });
+
   type Start = (t: TestContext, url: string) => Promise<Pooled>;
   const inSession: Start = async (t, url) => ({ url: await startPgBouncer(t, url, session) });
   const inTransaction: Start = async (t, url) => {
-    return { url: `${await startPgBouncer(t, url, transaction)}?prepare=false` };
+    return { url: `${await startPgBouncer(t, url, transaction)}?pgbouncer=true` };
   };
   const past: Start = async (t, url) => ({ ...(await inTransaction(t, url)), listenUrl: url });
   for (const [name, listening, start] of [

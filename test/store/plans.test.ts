@@ -28,8 +28,11 @@ const [post, author] = [toId(rowsMax), toId(rowsMax)];
 /** For both databases, where the first does without the type. */
 const filling = `
   ${numbers} INSERT INTO authors SELECT ${id}, 'A', 'a@example.org', 'T' FROM numbers;
-  ${numbers} INSERT INTO posts (id, title, content, status, created_at, author_id)
-    SELECT ${id}, 'A', 'text', 'DRAFT', 'T', CASE WHEN n % 2 = 0 THEN '${toId(1)}'::uuid END
+  ${numbers} INSERT INTO posts
+      (id, title, content, status, created_at, author_id, published_at)
+    SELECT ${id}, 'A', 'text', CASE WHEN n % 3 = 0 THEN 'PUBLISHED' ELSE 'DRAFT' END, 'T',
+      CASE WHEN n % 2 = 0 THEN '${toId(1)}'::uuid END,
+      CASE WHEN n % 3 = 0 THEN 'T' || n * 7 % ${rowsMax} END
     FROM numbers;
   ${numbers} INSERT INTO comments (id, post_id, content, created_at)
     SELECT ${id}, '${toId(1)}'::uuid, 'text', 'T' FROM numbers;
@@ -61,6 +64,10 @@ async function askAll({ posts, comments, authors, todos, ...store }: Store): Pro
   await posts.all.read({ after: toId(10), limit });
   await posts.ofAuthor(toId(1)).read({ after: toId(10), limit });
   await posts.ofAuthor(toId(1), 'DRAFT').read({ after: toId(10), limit });
+  for (const after of [toId(9), toId(10), toId(rowsMax + 1)]) {
+    await posts.ofStatus('PUBLISHED').read({ after, limit });
+    await posts.ofAuthor(toId(1), 'PUBLISHED').read({ after, limit });
+  }
   await posts.ofStatus('DRAFT').read({ after: toId(10), limit });
   await comments.ofPost(toId(1)).read({ after: toId(rowsMax - 10), limit });
   await todos.all.read({ after: toId(10), limit });
@@ -103,7 +110,7 @@ async function change(
 describe('statements on SQLite', { skip: skipSqlite }, () => {
   /** What is no table, has one row, or is an index of files, which has a bound. */
   const scans =
-    /^SCAN (json_each|counted|CONSTANT ROW|\(subquery|sqlite_master|pragma_|upload_folder|files)/;
+    /^SCAN (json_each|counted|given|near|CONSTANT ROW|\(subquery|sqlite_master|pragma_|upload_folder|files)/;
   /** A range that only one column of a key limits: it is for a list of all records alone. */
   const range = /\(\w+[<>]\?\)$/;
 

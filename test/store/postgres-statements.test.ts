@@ -7,8 +7,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it, test, type TestContext } from 'node:test';
 import { codeOf } from '../../dist/errors.js';
-import { createServer, run, sql } from '../../dist/store/postgres/connection.js';
-import { Pool } from '../../dist/store/postgres/pool.js';
+import { createServer, run, sql } from '../../dist/store/postgres/client/connection.js';
+import { Pool } from '../../dist/store/postgres/client/pool.js';
 import type { Article } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { changing, valueOf } from '../support/article-texts.ts';
@@ -99,12 +99,6 @@ describe('statements that are joined', { skip }, () => {
     const long = { ...draft, content: 'x'.repeat(600_000) };
     await Promise.all(times(3).map(async () => store.posts.create(long)));
     assert.deepEqual(statements, ['write', 'write', 'write']);
-  });
-
-  it('are two to change an article that nobody else changes', async (t) => {
-    const { store, statements } = await open(t);
-    await store.articles.change(1, changing({ title: 'a' }));
-    assert.deepEqual(statements, ['read', 'write']);
   });
 
   it('do not take up what comes when they were sent', async (t) => {
@@ -249,32 +243,22 @@ test('a change of an article does not wait for one of another, or of all', { ski
   assert.equal((await allOf(articles.all)).length, 2);
 });
 
-test('at most a hundred changes of all articles wait', { skip }, async (t) => {
-  const { articles } = await openOn(t, await database.clearedDatabase());
-  const ends = await Promise.allSettled(
-    times(101).map(async () => articles.changeAll((all) => all)),
-  );
-  const refused = ends.map((end) => end.status === 'rejected' && codeOf(end.reason));
-  assert.deepEqual(refused, [...times(100).map(() => false), 'overloaded']);
-});
-
 test(
   'statements are prepared once in a session, never where it may change',
   { skip },
   async (t) => {
     const url = await database.emptyDatabase();
     const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 5 };
-    for (const [parameters, names] of [
-      ['', ['s0', 's1']],
-      ['?prepare=false', []],
+    for (const [parameters, count] of [
+      ['', 2],
+      ['?prepare=false', 0],
     ] as const) {
       await t.test(parameters, async () => {
         const pool = new Pool(await createServer(url + parameters), options);
         t.after(() => pool.close());
         for (const _ of [1, 2]) await pool.read(sql`SELECT 1`);
-        const found = await pool.read(sql`SELECT name FROM pg_prepared_statements ORDER BY name`);
-        const prepared = found.map(({ name }) => name);
-        assert.deepEqual(prepared, names);
+        const found = await pool.read(sql`SELECT name FROM pg_prepared_statements`);
+        assert.equal(found.length, count);
       });
     }
   },

@@ -1,11 +1,13 @@
 /** How long, where and how many writes under keys are kept (R40), beyond the contract. */
 
+import { AppError } from '../../dist/errors.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { createByteBudget } from '../../dist/store/memory-table.js';
 import { createMemoryRequests } from '../../dist/store/memory-requests.js';
 import type { Once } from '../../dist/store/store.js';
 import { allOf, times } from '../support/lists.ts';
+import { isLong } from '../support/long.ts';
 import { made } from '../support/made.ts';
 import { database } from '../support/shared-postgres.ts';
 import { inSqlite } from '../support/sqlite.ts';
@@ -16,64 +18,71 @@ import { text } from './contract-posts.ts';
 
 const isReused = { code: 'idempotency_key_reused' };
 
-test('in memory a key is kept for 24 hours, and the oldest of 3 goes', () => {
+test('in memory 100,000 keys are kept, for 24 hours, and the oldest goes', () => {
   let now = 0;
-  const { run, find } = createMemoryRequests(undefined, () => now, 3);
-  const onces = times(4).map(newOnce);
-  const [first, second, third, fourth] = onces as [Once, Once, Once, Once];
+  const { run, find } = createMemoryRequests(undefined, () => now);
+  const first = newOnce();
   run(first, () => ({ id: 'a' }));
+  for (let count = 1; count < 100_000; count += 1) run({ ...first, key: `${count}` }, () => true);
   now = 86_399_999;
   assert.deepEqual(find(first), { id: 'a', isRepeated: true });
-  now = 86_400_000;
+  run(newOnce(), () => true);
   assert.equal(find(first), undefined);
+  assert.ok(find({ ...first, key: '99999' }));
+  now = 86_400_000;
+  assert.equal(find({ ...first, key: '99999' }), undefined);
   assert.deepEqual(
     run(first, () => ({ id: 'b' })),
     { id: 'b' },
   );
-  for (const [at, once] of [second, third, fourth].entries()) run(once, () => ({ id: at }));
-  assert.deepEqual(
-    onces.map((once) => find(once)?.id),
-    [undefined, '0', '1', '2'],
-  );
 });
 
-test('in memory 100,000 keys are kept, and each removes two that are old', () => {
-  const { run, find } = createMemoryRequests();
-  const first = newOnce();
+test('in memory keys of clients without a token have a tenth, and push out no others', () => {
+  const { run, find } = createMemoryRequests(undefined, undefined, 100);
+  const [account, first] = [newOnce(), { ...newOnce(), isAnonymous: true }];
+  run(account, () => true);
   run(first, () => true);
-  for (let count = 1; count < 100_000; count += 1) run({ ...first, key: `${count}` }, () => true);
+  for (const other of times(9).map(newOnce)) run({ ...other, isAnonymous: true }, () => true);
   assert.ok(find(first));
-  run(newOnce(), () => true);
-  assert.equal(find(first), undefined);
-
-  let [now, bytes] = [0, 0];
-  const old = createMemoryRequests(
-    (more) => (bytes += more),
-    () => now,
-  );
-  for (const once of times(10).map(newOnce)) old.run(once, () => true);
-  now = 86_400_000;
-  old.run(newOnce(), () => true);
-  assert.equal(bytes, (10 - 2 + 1) * 360);
+  // What is repeated, or stores nothing, uses up nothing.
+  run(first, () => true);
+  run({ ...newOnce(), isAnonymous: true }, () => false);
+  assert.ok(find(first));
+  for (const other of times(200).map(newOnce)) run({ ...other, isAnonymous: true }, () => true);
+  assert.deepEqual([find(first), typeof find(account)], [undefined, 'object']);
 });
 
-test('in memory a key takes 360 bytes, and as many are kept as fit', () => {
+test('in memory a key takes 360 bytes, and makes room for itself when its write is done', () => {
   const take = createByteBudget(1_180);
   const { run, find } = createMemoryRequests(take, Date.now);
-  const onces = times(4).map(newOnce);
-  for (const once of onces) run(once, () => true);
-  assert.deepEqual(
-    onces.map((once) => find(once) === undefined),
-    [true, false, false, false],
-  );
-  assert.throws(() => take(101), { code: 'storage_full' });
+  const keyOf = (isAnonymous: boolean) => ({ ...newOnce(), isAnonymous });
+  const [anonymous, account, other] = [keyOf(true), keyOf(false), keyOf(false)];
+  for (const once of [account, anonymous, other]) run(once, () => true);
   take(100);
-  for (const failing of times(10))
-    assert.equal(
-      run(newOnce(), () => false),
-      false,
-      `${failing}`,
-    );
+  const isFull = { code: 'storage_full' };
+  const refused = (): void => take(1);
+  // A write that is refused, or stores nothing, takes the place of nothing.
+  assert.throws(() => run(keyOf(false), refused), isFull);
+  assert.equal(
+    run(keyOf(false), () => false),
+    false,
+  );
+  assert.deepEqual(
+    [account, anonymous, other].map((once) => typeof find(once)),
+    ['object', 'object', 'object'],
+  );
+  // Without a token it is one without a token that goes; for an account, these first.
+  run(keyOf(true), () => true);
+  assert.deepEqual([find(anonymous), typeof find(account)], [undefined, 'object']);
+  run(keyOf(false), () => true);
+  assert.deepEqual(
+    [account, other].map((once) => typeof find(once)),
+    ['object', 'object'],
+  );
+  assert.throws(() => run(keyOf(true), () => true), isFull);
+  run(keyOf(false), () => true);
+  assert.equal(find(account), undefined);
+  assert.throws(() => take(1), isFull);
 });
 
 for (const place of durableStores) {
@@ -121,7 +130,7 @@ for (const place of durableStores) {
       );
       // Its place is a number of a sequence, which goes on in a database that is used again.
       const [listed] = (await index?.list()) ?? [];
-      assert.deepEqual({ ...listed, place: 1 }, { ...files[0], place: 1 });
+      assert.deepEqual({ ...listed, place: 1 }, { ...files[0], place: 1, owner: null });
     });
 
     test('of a commit that is refused, or a file that is not listed, are not kept', async (t) => {
@@ -140,25 +149,18 @@ for (const place of durableStores) {
 
     test('are kept with the removal of a post that has many comments', async (t) => {
       const { store } = await open(t);
-      const [first, second] = [
-        await store.posts.create(text('a')),
-        await store.posts.create(text('b')),
-      ];
-      for (const { id } of [first, second]) {
-        await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
-      }
-      const once = newOnce();
-      const all = await Promise.all(
-        times(3).map(async () => store.posts.remove(first.id, { once })),
-      );
-      assert.deepEqual(all.map((result) => typeof result).toSorted(), [
-        'boolean',
-        'object',
-        'object',
-      ]);
-      const other = { once: { ...once, fingerprint: 'other' } };
-      await assert.rejects(async () => store.posts.remove(second.id, other), isReused);
-      assert.equal((await allOf(store.comments.ofPost(second.id))).length, 501);
+      const [first, once] = [made(await store.posts.create(text('a'))), newOnce()];
+      const second = made(await store.posts.create(text('b')));
+      await store.comments.add(second.id, 'c');
+      // More than SQLite removes in one step.
+      await Promise.all(times(1_501).map(async () => store.comments.add(first.id, 'c')));
+      const remove = async () => store.posts.remove(first.id, { once });
+      const all = await Promise.all([remove(), remove(), remove()]);
+      const kinds = all.map((result) => typeof result);
+      assert.deepEqual(kinds.toSorted(), ['boolean', 'object', 'object']);
+      const reused = { once: { ...once, fingerprint: 'other' } };
+      await assert.rejects(async () => store.posts.remove(second.id, reused), isReused);
+      assert.equal((await allOf(store.comments.ofPost(second.id))).length, 1);
     });
 
     test('are forgotten after 24 hours: the write is done again, and kept again', async (t) => {
@@ -167,7 +169,7 @@ for (const place of durableStores) {
       const { id } = made(await store.posts.create(text('a'), create));
       const writes = [
         () => store.posts.create(text('a'), create),
-        () => store.comments.add(id, 'a', add),
+        () => store.comments.add(id, 'a', { once: add }),
         () => store.posts.update(id, { title: 'b' }, { once: change }),
       ];
       for (const write of writes) await write();
@@ -178,16 +180,6 @@ for (const place of durableStores) {
       for (const [at, write] of writes.entries())
         assert.ok('isRepeated' in Object(await write()), `write ${at}`);
       assert.equal((await allOf(store.comments.ofPost(id))).length, 2);
-    });
-
-    test('go some at a time when they are old, without a request for them', async (t) => {
-      const { store, age, count } = await open(t);
-      const write = (): Promise<unknown> =>
-        Promise.resolve(store.posts.create(text('a'), newOnce()));
-      for (const at of times(10)) await write().then(() => at);
-      await age();
-      for (const at of times(100)) await write().then(() => at);
-      await until('the old ones are gone', async () => (await count()) === 100);
     });
 
     test('go two hundred at a time, after a hundred writes', async (t) => {
@@ -206,33 +198,47 @@ for (const place of durableStores) {
     test('of an upload that only adds are found before its names', async (t) => {
       const { store } = await open(t);
       const index = made(store.openFileIndex)({ filesMax: 10, bytesMax: 10 });
-      const options = { once: newOnce(), onlyNew: true };
+      const options = { once: newOnce(), check: onlyNew };
       const file = { storedName: 'a', temporaryName: 'a.upload', size: 1 };
       await index.commit([file], options);
       assert.ok('isRepeated' in Object(await index.commit([file], options)));
-      await assert.rejects(async () => index.commit([file], { onlyNew: true }), {
+      await assert.rejects(async () => index.commit([file], { check: onlyNew }), {
         code: 'precondition_failed',
       });
     });
 
-    test('beyond 1,000,000 go, the oldest first', async (t) => {
-      const { store, query } = await open(t);
-      const [oldest, next] = times(2).map(newOnce) as [Once, Once];
-      await store.posts.create(text('a'), oldest);
-      await query(
-        'UPDATE requests SET seq = seq - 1000000',
-        `SELECT setval(pg_get_serial_sequence('inkwell.requests', 'seq'),
-          (SELECT max(seq) FROM inkwell.requests) + 999999)`,
-      );
-      assert.ok(await store.requests.find(oldest));
-      if (isSqlite) {
-        await query(`INSERT INTO requests (seq, key, print, result) VALUES (0, 'k', 'p', '')`, '');
-      }
-      await store.posts.create(text('a'), next);
-      await Promise.all(times(100).map(async () => store.posts.create(text('a'), newOnce())));
-      const isGone = async (): Promise<boolean> => !(await store.requests.find(oldest));
-      await until('the oldest is gone', isGone);
-      assert.ok(await store.requests.find(next));
-    });
+    // The same statement for both: a million keys at length alone.
+    for (const isAnonymous of isLong ? [true, false] : [true]) {
+      const max = isAnonymous ? 100_000 : 1_000_000;
+      const whose = isAnonymous ? 'without a token' : 'of accounts';
+      test(`${whose} beyond ${max} go, the oldest first, and no others`, async (t) => {
+        const { store, query } = await open(t);
+        const keyOf = (): Once => ({ ...newOnce(), isAnonymous });
+        const [oldest, next, other] = [
+          keyOf(),
+          keyOf(),
+          { ...newOnce(), isAnonymous: !isAnonymous },
+        ];
+        await store.posts.create(text('a'), other);
+        await store.posts.create(text('a'), oldest);
+        await query(
+          `INSERT INTO requests (key, print, result, is_anonymous)
+            WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${max - 1})
+            SELECT n, '', '', ${Number(isAnonymous)} FROM n`,
+          `INSERT INTO inkwell.requests (key, print, result, is_anonymous)
+            SELECT n::text, '', '', ${isAnonymous} FROM generate_series(1, ${max - 1}) AS n`,
+        );
+        assert.ok(await store.requests.find(oldest));
+        await store.posts.create(text('a'), next);
+        await Promise.all(times(100).map(async () => store.posts.create(text('a'), keyOf())));
+        const isGone = async (): Promise<boolean> => !(await store.requests.find(oldest));
+        await until('the oldest is gone', isGone);
+        for (const kept of [next, other]) assert.ok(await store.requests.find(kept));
+      });
+    }
   });
+}
+
+function onlyNew(replaced: readonly unknown[]): void {
+  if (replaced.length > 0) throw new AppError('precondition_failed', 'It is stored already.');
 }

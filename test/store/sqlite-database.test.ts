@@ -1,12 +1,15 @@
 /** How a SQLite file is written: for the disk, all or nothing, and beside other processes. */
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
 import { Changes } from '../../dist/store/changes.js';
 import { openDatabase, prepareDatabase, type Database } from '../../dist/store/sqlite/database.js';
+import { createRows } from '../../dist/store/sqlite/statements.js';
 import { Transactions } from '../../dist/store/sqlite/transactions.js';
+import { startNode } from '../support/program.ts';
 import { newSqliteFile, openInSqlite, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 import { openOn } from '../support/stores.ts';
 
@@ -23,26 +26,65 @@ it('each commit waits for the disk', only, async (t) => {
   database.close();
 });
 
-it('a write whose commit fails is refused', async () => {
-  const full = Object.assign(new Error('full'), { errcode: 13 });
-  const prepare: Database['prepare'] = (text) => ({
-    run: () => {
-      if (text === 'COMMIT') throw full;
-      return { changes: 0, lastInsertRowid: 0 };
-    },
-    get: () => ({ data_version: 1 }),
-    all: () => [],
-    iterate: () => [],
+it('a statement that uses a parameter twice, or out of order, is refused', only, async (t) => {
+  const database = await openDatabase(await newSqliteFile(t), true);
+  const { prepare } = createRows(database, new Changes());
+  assert.deepEqual({ ...prepare('SELECT $1 AS a, $2 AS b').get(1, 2) }, { a: 1, b: 2 });
+  for (const text of ['SELECT $1, $1', 'SELECT $2, $1', 'SELECT $2']) {
+    assert.throws(() => prepare(text), /not in order: SELECT/);
+  }
+  database.close();
+});
+
+const diskFaults: ReadonlyArray<readonly [errcode: number, code: string, isLogged: boolean]> = [
+  [13, 'storage_full', false],
+  [778, 'storage_full', true],
+  [4_874, 'storage_full', true],
+  [266, 'unavailable', true],
+];
+for (const [errcode, code, isLogged] of diskFaults) {
+  it(`a write whose commit fails with ${errcode} is refused as ${code}`, async () => {
+    const fault = Object.assign(new Error('fault'), { errcode });
+    const prepare: Database['prepare'] = (text) => ({
+      run: () => {
+        if (text === 'COMMIT') throw fault;
+        return { changes: 0, lastInsertRowid: 0 };
+      },
+      get: () => ({ data_version: 1 }),
+      all: () => [],
+      iterate: () => [],
+    });
+    const logged: unknown[] = [];
+    const transactions = new Transactions({
+      database: { prepare, exec: () => undefined, close: () => undefined, isOpen: true },
+      changes: new Changes(),
+      run: (work) => work(),
+      log: (_level, _event, fields) => void logged.push(fields),
+      checkFile: () => undefined,
+    });
+    assert.equal(await transactions.write(() => 'stored').catch(codeOf), code);
+    assert.deepEqual(logged, isLogged ? [{ reason: 'fault' }] : []);
   });
-  const database = { prepare, exec: () => undefined, close: () => undefined, isOpen: true };
-  const transactions = new Transactions({
-    database,
-    changes: new Changes(),
-    run: (work) => work(),
-    checkFile: () => undefined,
-  });
-  const written = transactions.write(() => 'stored');
-  assert.equal(await written.catch(codeOf), 'storage_full');
+}
+
+it('a file that may not grow takes no writes, which is said, and is read', only, async (t) => {
+  const STORE_URL = toSqliteUrl(await newSqliteFile(t));
+  const node = await startNode(t, { STORE_URL });
+  const limit = (bytes: string): void => {
+    execFileSync('prlimit', ['--pid', `${node.pid}`, `--fsize=${bytes}:`]);
+  };
+  const create = async (): Promise<number> => {
+    const headers = { 'Content-Type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify({ title: 'a' }) };
+    return (await fetch(`${node.url}/api/todos`, init)).status;
+  };
+  limit('1');
+  assert.equal(await create(), 507);
+  assert.equal((await fetch(`${node.url}/posts`)).status, 200);
+  const line = node.logged.find(({ event }) => event === 'the disk of the store failed');
+  assert.match(String(line?.['reason']), /disk I\/O error/);
+  limit('unlimited');
+  assert.equal(await create(), 201);
 });
 
 /** A store on a file whose lock another process has. */

@@ -90,40 +90,6 @@ it('writes that take longer than a turn do not all hold the event loop', only, a
   assert.equal(seen.size, 6);
 });
 
-it('what this process removes in steps is not taken for another process', only, async (t) => {
-  const path = await newSqliteFile(t);
-  const store = await openOn(t, toSqliteUrl(path));
-  const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
-  const other = await store.posts.create({ title: 'b', content: 'x', authorId: null });
-  await Promise.all(times(1_501).map(async () => store.comments.add(id, 'c')));
-  assert.equal(await store.posts.remove(id), true);
-  store.changes();
-  await nextIteration();
-  // Reads still share a transaction for an iteration, which a foreign commit does not end.
-  assert.notEqual(store.posts.find(other.id), undefined);
-  inSqlite(path, (database) => database.exec('DELETE FROM posts'));
-  await Promise.resolve();
-  assert.notEqual(store.posts.find(other.id), undefined);
-});
-
-it('after a removal that removed nothing another process is still noticed', only, async (t) => {
-  const path = await newSqliteFile(t);
-  const store = await openOn(t, toSqliteUrl(path));
-  const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
-  await Promise.all(times(1_501).map(async () => store.comments.add(id, 'c')));
-  const expected = { title: 'other', content: 'x', status: 'DRAFT' } as const;
-  assert.equal(await store.posts.remove(id, { expected }), false);
-  await openOn(t, toSqliteUrl(path));
-  store.changes();
-  assert.notEqual(store.posts.find(id), undefined);
-  inSqlite(path, (database) => {
-    database.exec('DELETE FROM comments');
-    database.exec('DELETE FROM posts');
-  });
-  await Promise.resolve();
-  assert.equal(store.posts.find(id), undefined);
-});
-
 it('what comes beside a comment whose post does not exist is stored', only, async (t) => {
   const store = await openOn(t, toSqliteUrl(await newSqliteFile(t)));
   const draft = { title: 'a', content: 'x', authorId: null };

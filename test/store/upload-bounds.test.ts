@@ -1,11 +1,10 @@
 /** Bounds and waits of stored files and of pages that are constants, each crossed by a literal. */
 
 import assert from 'node:assert/strict';
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createRunIndex } from '../../dist/store/file-index.js';
-import { openContent } from '../../dist/store/files/disk.js';
 import { openUploads as open } from '../../dist/store/files/open.js';
 import { createMemoryRequests } from '../../dist/store/memory-requests.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
@@ -41,14 +40,6 @@ test('the folder of stored files is for its owner alone, and of one database', a
   await assert.rejects(openDurable(t, directory, 'name'), /is not the folder of this database/);
 });
 
-test('the folder is swept every ten minutes', async (t) => {
-  const timers = t.mock.method(globalThis, 'setInterval');
-  const { uploads } = await openUploads(t);
-  await uploads.close();
-  const delays = timers.mock.calls.map(({ arguments: [, milliseconds] }) => milliseconds);
-  assert.ok(delays.includes(600_000), delays.join());
-});
-
 test('files of an upload that was done before are removed', async (t) => {
   const { uploads, list } = await openUploads(t);
   const once = newOnce();
@@ -60,33 +51,6 @@ test('files of an upload that was done before are removed', async (t) => {
     assert.equal((await list()).length, 1);
   }
   await uploads.close();
-});
-
-test('10,000 keys of uploads are kept where records have keys of their own', async (t) => {
-  const { find } = createMemoryRequests();
-  const directory = await createDirectory(t);
-  const [log, createName] = [() => undefined, () => 'name'];
-  const options = { ...limits, directory, log, createName, openIndex: undefined };
-  const uploads = await open({ ...options, requests: { find } });
-  const requests = uploads.requests as ReturnType<typeof createMemoryRequests>;
-  const first = newOnce();
-  requests.run(first, () => true);
-  for (const key of times(9_999)) requests.run({ ...first, key: `${key}` }, () => true);
-  assert.ok(requests.find(first));
-  requests.run(newOnce(), () => true);
-  assert.equal(requests.find(first), undefined);
-  await uploads.close();
-});
-
-test('a file is read in pieces of 64 KiB', async (t) => {
-  const path = join(await createDirectory(t), 'a');
-  await writeFile(path, Buffer.alloc(150_000));
-  const lengths: number[] = [];
-  for await (const piece of await openContent(path, { start: 0, end: 150_000 })) {
-    lengths.push(piece.length);
-  }
-  assert.deepEqual(lengths, [65_536, 65_536, 18_928]);
-  assert.deepEqual((await readdir(join(path, '..'))).length, 1);
 });
 
 test('a page of a list has 500 records where nobody says how many', async () => {

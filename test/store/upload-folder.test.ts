@@ -49,18 +49,39 @@ suite('the folder of a run', () => {
     assert.equal(after.length, before.length);
   });
 
+  test('is made again for the next upload where it was removed', async (t) => {
+    const { directory, uploads, list } = await openUploads(t);
+    await store(uploads, { a: '1' });
+    const [folder = ''] = await readdir(directory);
+    await rm(join(directory, folder), { recursive: true });
+    await Promise.all(['b', 'c'].map((name) => store(uploads, { [name]: '2' })));
+    assert.equal((await list()).length, 2);
+    assert.equal((await stat(join(directory, folder))).mode & 0o777, 0o700);
+    await uploads.close();
+    await assert.rejects(store(uploads, { d: '3' }), { code: 'draining' });
+    assert.deepEqual(await readdir(directory), []);
+  });
+
+  test('has no old files for what cleans temporary folders', async (t) => {
+    const { directory, uploads, list } = await openUploads(t);
+    await store(uploads, { a: '1', b: '2' });
+    const [folder = ''] = await readdir(directory);
+    const paths = (await list()).map((name) => join(directory, folder, name));
+    for (const path of paths) await utimes(path, 1_000, 1_000);
+    await uploads.sweep();
+    for (const path of paths) assert.ok((await stat(path)).mtimeMs > 1e12, path);
+  });
+
   test('ends a download of a file in it that has vanished or shrunk', async (t) => {
     const { directory, uploads } = await openUploads(t);
     await store(uploads, { a: 'content', b: 'content' });
     const [folder = ''] = await readdir(directory);
     await writeFile(join(directory, folder, '1.upload'), 'cont');
     await rm(join(directory, folder, '2.upload'));
-    const snapshot = await uploads.open();
-    const [shrunk, vanished] = snapshot.files;
+    const [shrunk, vanished] = await uploads.list();
     assert.ok(shrunk && vanished);
-    await assert.rejects(readFile(snapshot, shrunk), Error);
-    assert.equal(await snapshot.read(vanished), undefined);
-    await snapshot.release();
+    await assert.rejects(readFile(uploads, shrunk), Error);
+    assert.equal(await uploads.read(vanished), undefined);
   });
 
   test(

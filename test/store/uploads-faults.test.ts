@@ -7,14 +7,10 @@ import { suite, test } from 'node:test';
 import { withCode } from '../support/errors.ts';
 import { faults } from '../support/faults.ts';
 import { isLong } from '../support/long.ts';
-import { keepOthersServed } from '../support/prober.ts';
-import { startServer } from '../support/server.ts';
 import { createDirectory, createUploads, readAll, store } from '../support/uploads.ts';
 import { ageAll, uploadPlaces } from './upload-places.ts';
 
-keepOthersServed(startServer);
-
-const codes = { ENOSPC: 'storage_full', EMFILE: 'overloaded', EIO: 'EIO' };
+const codes = { ENOSPC: 'storage_full', EMFILE: 'overloaded', EIO: 'unavailable' };
 const last = Number(process.env['FAULT_CALLS'] ?? 60);
 const large = 'x'.repeat(1_200_000);
 const uploadsInTurn = [{ a: large, b: '1' }, { c: '' }, { b: '2', a: 'small', d: '4' }];
@@ -70,12 +66,11 @@ for (const { name, skip, isDurable, open } of uploadPlaces) {
 test('a reader is told of a shortage of descriptors as a writer is', async (t) => {
   const uploads = await createUploads({ directory: await createDirectory(t) });
   await store(uploads, { a: '1' });
-  const { files, read, release } = await uploads.open('a');
+  const [file] = await uploads.list('a');
   Object.assign(faults, { code: 'EMFILE', failAt: 1 });
-  await assert.rejects(read(files[0] ?? assert.fail()), withCode('overloaded'));
+  await assert.rejects(uploads.read(file ?? assert.fail()), withCode('overloaded'));
   faults.failAt = 0;
-  await (await read(files[0] ?? assert.fail()))?.return();
-  await release();
+  await (await uploads.read(file ?? assert.fail()))?.return();
 });
 
 test('an old folder that cannot be removed does not stop the start', async (t) => {

@@ -53,32 +53,17 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       assert.equal((await list()).length, 1);
     });
 
-    it('keeps the later of two files of one name in a request', async (t) => {
-      const { one } = await open(t);
-      const upload = one.begin();
-      const written = [];
-      for (const [name = '', ...text] of ['a1', 'b2', 'a3']) {
-        written.push(await upload.write(name, bytes(...text)));
-      }
-      await upload.commit(written);
-      await upload.commit([]);
-      await upload.close();
-      assert.deepEqual(await readAll(one), Object.entries({ a: '3', b: '2' }));
-    });
-
-    it('keeps the old version until its last reader is done, on whatever node', async (t) => {
+    it('keeps the old version for who has listed it, on whatever node', async (t) => {
       const { one, other } = await open(t);
       await store(one, { a: 'old', b: 'old' });
-      const snapshots = [await one.open(), await one.open()];
+      const end = one.keepReplaced();
+      const files = await one.list();
       await store(other, { a: 'new' });
-      for (const snapshot of snapshots) {
-        for (const file of snapshot.files) {
-          assert.equal((await readFile(snapshot, file)).toString(), 'old', JSON.stringify(file));
-        }
-        await snapshot.release();
-        await snapshot.release();
+      for (const file of files) {
+        assert.equal((await readFile(one, file)).toString(), 'old', JSON.stringify(file));
       }
       assert.deepEqual(await readAll(one), Object.entries({ a: 'new', b: 'old' }));
+      end();
     });
 
     it('gives one file by its name, as it is then, and none by another', async (t) => {
@@ -89,9 +74,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await store(one, { A: 'two' });
       assert.equal(await readOne(other, 'A'), 'two');
       for (const name of ['b', '', 'a%', 'toString']) {
-        const snapshot = await other.open(name);
-        assert.deepEqual(snapshot.files, [], name);
-        await snapshot.release();
+        assert.deepEqual(await other.list(name), [], name);
       }
     });
 
@@ -99,24 +82,22 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       const { one } = await open(t);
       const content = Array.from({ length: 40_000 }, (_, at) => at).join(' ');
       await store(one, { a: content });
-      const snapshot = await one.open('a');
-      const [file] = snapshot.files;
+      const [file] = await one.list('a');
       assert.ok(file !== undefined);
       const place = fc.nat({ max: content.length });
       const property = fc.asyncProperty(place, place, async (from, to) => {
         const [start, end] = [Math.min(from, to), Math.max(from, to)];
-        const found = await readFile(snapshot, file, { start, end });
+        const found = await readFile(one, file, { start, end });
         assert.equal(found.toString(), content.slice(start, end));
       });
       await fc.assert(property, { numRuns: cases(100) });
-      await snapshot.release();
     });
 
     it('removes a file for all nodes, and keeps it for its readers', async (t) => {
       const { one, other } = await open(t, { filesMax: 2 });
       await store(one, { a: 'first', b: '2' });
-      const snapshot = await other.open('a');
-      const [file] = snapshot.files;
+      const end = other.keepReplaced();
+      const [file] = await other.list('a');
       assert.ok(file !== undefined);
       await one.remove(file);
       await other.remove(file);
@@ -124,9 +105,9 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
         assert.deepEqual(await readAll(each), [['b', '2']], `number ${at}`);
       await store(other, { a: 'second' });
       await one.remove(file);
-      assert.equal((await readFile(snapshot, file)).toString(), 'first');
-      await snapshot.release();
+      assert.equal((await readFile(other, file)).toString(), 'first');
       assert.deepEqual(await readAll(one), Object.entries({ b: '2', a: 'second' }));
+      end();
     });
 
     it('removes and replaces at once, without a mix or a file that is lost', async (t) => {
@@ -138,9 +119,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
           const [node, rival] = at % 2 ? [one, other] : [other, one];
           const name = names[at % 3 ? 0 : 1] ?? '';
           await store(node, { [name]: `${at}` });
-          const snapshot = await rival.open(name);
-          await Promise.all(snapshot.files.map((file) => rival.remove(file)));
-          await snapshot.release();
+          await Promise.all((await rival.list(name)).map((file) => rival.remove(file)));
         }),
       );
       const left = await readAll(other);
@@ -166,7 +145,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       }
       await store(other, { a: '123456789', b: '', c: '0' });
       await assert.rejects(store(one, { d: '1' }), withCode('storage_full'));
-      const [file] = (await one.open('a')).files;
+      const [file] = await one.list('a');
       await other.remove(file ?? assert.fail());
       await store(one, { d: '123456789', e: '' });
       const expected = Object.entries({ b: '', c: '0', d: '123456789', e: '' });
@@ -241,7 +220,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       const { one } = await open(t);
       await one.close();
       await assert.rejects(store(one, { a: '2' }), withCode('draining'));
-      await assert.rejects(async () => one.open('a'), withCode('draining'));
+      await assert.rejects(async () => one.list('a'), withCode('draining'));
     });
 
     it('keeps a large file byte for byte, whatever its chunks', async (t) => {
@@ -250,11 +229,9 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       const upload = one.begin();
       const file = await upload.write('large', bytes(...chunks));
       await upload.commit([file]);
-      const snapshot = await one.open();
       const whole = Buffer.concat(chunks);
       assert.equal(file.size, whole.length);
-      assert.ok((await readFile(snapshot, file)).equals(whole));
-      await snapshot.release();
+      assert.ok((await readFile(one, file)).equals(whole));
       await upload.close();
     });
 
@@ -284,12 +261,9 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
 }
 
 async function readOne(uploads: Uploads, name: string): Promise<string> {
-  const snapshot = await uploads.open(name);
-  const [file] = snapshot.files;
+  const [file] = await uploads.list(name);
   assert.ok(file !== undefined && file.storedName === name);
-  const content = await readFile(snapshot, file);
-  await snapshot.release();
-  return content.toString();
+  return (await readFile(uploads, file)).toString();
 }
 
 function hash(content: string): string {

@@ -6,9 +6,10 @@ import {
   askRepeatedly,
   isGood,
   type Pace,
-  patienceMilliseconds,
+  patience,
   posted,
   sendSlowly,
+  type Server,
   type Share,
   type SlowRequest,
   uploaded,
@@ -22,8 +23,7 @@ export interface Served extends Readonly<Share> {
   readonly longest: number;
 }
 
-interface Honest {
-  readonly port: number;
+interface Honest extends Server {
   /** The id of a post that is there, and that nobody else writes to. */
   readonly post: string;
   /** Begin nothing any more. */
@@ -44,7 +44,7 @@ export const besides = {
   async uploads(honest: Honest): Promise<Served> {
     const all = slow.flatMap((one) => Array.from({ length: slowAtOnce }, () => one));
     const served = await Promise.all(
-      all.map(([what, pace]) => repeatedly(honest, 0, () => sendSlowly(honest.port, what, pace))),
+      all.map(([what, pace]) => repeatedly(honest, 0, () => sendSlowly(honest, what, pace))),
     );
     return {
       asked: served.reduce((sum, { asked }) => sum + asked, 0),
@@ -77,8 +77,8 @@ export const besides = {
     const served = await repeatedly(honest, 250, async (round) => {
       const path = `/posts/${honest.post}/comments`;
       const isStored = await isGood(await send(honest, ['POST', path, { content: 'c' }]), 201);
-      const end = performance.now() + patienceMilliseconds;
-      while (client.received.length <= round && performance.now() < end) await delay(1);
+      const signal = patience(honest);
+      while (client.received.length <= round && !signal.aborted) await delay(1);
       return isStored && client.received.length > round;
     });
     client.socket.terminate();
@@ -87,15 +87,15 @@ export const besides = {
 };
 
 function send(
-  { port }: Honest,
+  honest: Honest,
   [method, path, body]: readonly [method: string, path: string, body: unknown],
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  return fetch(`http://127.0.0.1:${port}${path}`, {
+  return fetch(`http://127.0.0.1:${honest.port}${path}`, {
     method,
     body: JSON.stringify(body),
     headers: { 'Content-Type': 'application/json', ...headers },
-    signal: AbortSignal.timeout(patienceMilliseconds),
+    signal: patience(honest),
   });
 }
 

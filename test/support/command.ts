@@ -57,6 +57,8 @@ export async function runCommandHere(
 ): Promise<Ended> {
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
   input.end(given);
+  // Read meanwhile: a command waits for whoever takes its output.
+  const texts = [output, errors].map((stream) => text(stream));
   const code = await runInProcess(args, {
     environment: env,
     input,
@@ -65,7 +67,7 @@ export async function runCommandHere(
     now: () => new Date(),
     version: () => 'here',
   });
-  const texts = [output, errors].map((stream) => text(stream.end()));
+  for (const stream of [output, errors]) stream.end();
   const [said = '', complained = ''] = await Promise.all(texts);
   return { code, output: said, errors: complained };
 }

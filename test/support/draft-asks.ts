@@ -108,7 +108,8 @@ export const overHttp = (query: string): readonly Ask[] => {
   ];
 };
 
-const conditions = (tag: string): readonly Headers[] => [
+/** Headers that change what a request means. */
+export const conditions = (tag: string): readonly Headers[] => [
   { 'If-None-Match': tag },
   { 'If-Match': tag },
   { 'If-None-Match': '*' },

@@ -1,12 +1,17 @@
 /** A blog with posts that are not published, and everybody who may ask for them (R44). */
 
+import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
+import { after, before, type TestContext } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
-import { createDirectory } from './uploads.ts';
-import { startServer, type TestServer } from './server.ts';
+import type { Ask } from './draft-asks.ts';
+import { isLong } from './long.ts';
+import { read, transports } from './resuming.ts';
+import { type ServerOptions, startServer, type TestServer } from './server.ts';
 import type { StorePlace } from './stores.ts';
+import { createDirectory } from './uploads.ts';
+import { connectReady } from './ws-clients.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
@@ -35,12 +40,25 @@ function bearer(username: string, secondsAgo = 0): Headers {
   return { Authorization: `Bearer ${tokens.sign(toAccount(username))}` };
 }
 
-/** Two nodes, unless the store is in memory. */
-export async function openBlog(t: TestContext, place: StorePlace, REQUIRE_AUTH: string) {
+interface BlogOptions extends Pick<ServerOptions, 'monotonicNow'> {
+  /** Settings beside those of every blog. */
+  readonly env: Headers;
+}
+
+/** Two nodes, unless the store is in memory. `options`: a value of REQUIRE_AUTH, or more. */
+export async function openBlog(t: TestContext, place: StorePlace, options: string | BlogOptions) {
+  const { env: settings, ...others } =
+    typeof options === 'string' ? { env: { REQUIRE_AUTH: options } } : options;
   const USERS_FILE = join(await createDirectory(t), 'users.json');
   await writeFile(USERS_FILE, JSON.stringify(['author', 'other', 'admin'].map(toAccount)));
-  const env = { JWT_SECRET, REQUIRE_AUTH, STORE_URL: await place.newUrl(t), DEMO_DATA: 'false' };
-  const start = (more: Headers) => startServer(t, { env: { ...env, ...more }, probed: false });
+  const env = {
+    JWT_SECRET,
+    STORE_URL: await place.newUrl(t),
+    DEMO_DATA: 'false',
+    ...settings,
+  };
+  const start = (more: Headers) =>
+    startServer(t, { ...others, env: { ...env, ...more }, probed: false });
   const one = await start({ USERS_FILE });
   const nodes = [one, env.STORE_URL === 'memory:' ? one : await start({ USERS_FILE })] as const;
   const people: Readonly<Record<Person, Headers>> = {
@@ -91,13 +109,110 @@ function writing(node: TestServer, people: Readonly<Record<Person, Headers>>) {
 /** What differs between two equal responses at different times. */
 const unequal = new Set(['date', 'x-request-id']);
 
-/** All of a response that a client sees, with the names of ids in their places. */
-export async function seen(
-  response: Response,
-  names: ReadonlyMap<string, string>,
+/** A blog for a suite, filled before its first test; ended after its last. */
+export function useBlog<T>(
+  open: (suite: TestContext) => Promise<Blog>,
+  fill: (blog: Blog) => Promise<T>,
+): { readonly blog: Blog; readonly filled: T } {
+  const opened = { blog: undefined as unknown as Blog, filled: undefined as unknown as T };
+  const endings: (() => Promise<void>)[] = [];
+  before(async () => {
+    const suite = { after: (end: () => Promise<void>) => void endings.unshift(end) };
+    opened.blog = await open(suite as TestContext); // nothing else is used
+    opened.filled = await fill(opened.blog);
+  });
+  after(async () => {
+    for (const end of endings) await end();
+  });
+  return opened;
+}
+
+/** Ids, and the words that stand for them in what two responses have in common. */
+export type Names = Readonly<Record<string, string>>;
+
+/** The author asks the first node, others the second. */
+export async function sendAs(
+  { nodes, people }: Blog,
+  { method, path, body, headers }: Ask,
+  ...[person, names = {}]: readonly [Person, Names?]
 ): Promise<string> {
-  const headers = [...response.headers].filter(([name]) => !unequal.has(name));
-  let text = JSON.stringify([response.status, headers, await response.text()]);
-  for (const [id, name] of names) text = text.replaceAll(id, name);
-  return text;
+  const sent = body instanceof FormData ? body : JSON.stringify(body);
+  const response = await nodes[person === 'author' ? 0 : 1].fetch(path, {
+    method,
+    headers: { ...headers, ...people[person] },
+    ...(body ? { body: sent } : {}),
+  });
+  return toSeen(response, names);
+}
+
+/** All of a response that a client sees, with the names of ids in their places. */
+export async function toSeen(response: Response, names: Names = {}): Promise<string> {
+  const all = [...response.headers].filter(([name]) => !unequal.has(name));
+  return withNames(JSON.stringify([response.status, all, await response.text()]), names);
+}
+
+function withNames(text: string, names: Names): string {
+  return Object.entries(names).reduce(
+    (named, [id, name]) => named.replaceAll(id, name).replaceAll(id.toUpperCase(), name),
+    text,
+  );
+}
+
+/** A socket of somebody: gives all that comes of an operation. */
+export async function openSocket(blog: Blog, person: Person, protocol: string) {
+  const headers = blog.people[person];
+  const client = await connectReady(blog.nodes[1].port, { protocols: [protocol], headers });
+  const type = protocol === 'graphql-ws' ? 'start' : 'subscribe';
+  const ask = async (id: string, query: string, names: Names): Promise<string> => {
+    let text = '';
+    for (let message = await client.ask({ id, type, payload: { query } }); ;) {
+      text += JSON.stringify({ ...message, id: '' });
+      if (message.type === 'complete' || message.type === 'error') break;
+      message = await client.next();
+    }
+    return withNames(text, names);
+  };
+  return { ask, close: () => client.close() };
+}
+
+/** At length each of them asks everything; else each question is asked by one of them in turn. */
+export function inTurn<P extends Person>(people: readonly P[], at: number): readonly P[] {
+  return isLong ? people : people.filter((_, index) => index === at % people.length);
+}
+
+interface Followed {
+  readonly title: string;
+  readonly person: Person;
+  readonly next: () => Promise<string>;
+}
+
+/** In the modes `writes` and `owners`, where all of them may subscribe. */
+const subscribers = ['anonymous', 'other', 'author', 'admin'] as const;
+
+/** Subscriptions of everybody over each transport, on each node that hears of all comments. */
+export async function followAll(
+  t: TestContext,
+  blog: Blog,
+  args: string,
+): Promise<readonly Followed[]> {
+  const all: Followed[] = [];
+  for (const { port } of blog.hearing) {
+    for (const [transport, follow] of transports) {
+      for (const person of subscribers) {
+        const next = await follow(t, { port, headers: blog.people[person] }, args);
+        all.push({ title: `${person}, ${transport}, ${args}`, person, next });
+      }
+    }
+  }
+  return all;
+}
+
+export async function hear(
+  all: readonly Followed[],
+  wordsOf: (person: Person) => readonly string[],
+): Promise<void> {
+  for (const { title, person, next } of all) {
+    const words = wordsOf(person);
+    assert.deepEqual(await read(next, words.length), words, title);
+  }
 }

@@ -54,17 +54,22 @@ function seedsOf({ method, path, operation }: Entry): readonly Seed[] {
   const area = /^\/(?:api\/)?(\w+)/.exec(path)?.[1] ?? '';
   const target = path.replace('{name}', 'part.txt').replace('{id}', `<${area}>`);
   const bodies = Object.entries(operation.requestBody?.content ?? {});
+  const needsToken = ['/profile', '/auth/refresh', '/auth/password'].includes(path);
+  const headers = needsToken ? [['Authorization', 'Bearer <token>']] : [];
   if (bodies.length === 0) {
-    const needsToken = path === '/profile' || path === '/auth/refresh';
-    const headers = needsToken ? [['Authorization', 'Bearer <token>']] : [];
     return [{ status, weight: 1, request: { ...get(target, headers), method } }];
   }
   return bodies.map(([type, { example }]) => {
     if (type !== 'multipart/form-data') {
-      return { status, weight: 3, request: { ...json(target, example, type), method } };
+      const request = { ...json(target, example, type), method };
+      const all = [...request.headers, ...headers];
+      // A store in memory has no account whose password changes (R51).
+      const usual = path === '/auth/password' ? 403 : status;
+      return { status: usual, weight: 3, request: { ...request, headers: all } };
     }
+    // The name of a file is text (R18).
     const parts = Object.entries(example as Record<string, string>).map(([name, content]) =>
-      file(name, `${name}.txt`, content),
+      name === 'name' ? field(name, content) : file(name, `${name}.txt`, content),
     );
     return { status, weight: 3, request: form(target, parts) };
   });

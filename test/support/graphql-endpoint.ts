@@ -19,6 +19,7 @@ import type { Log } from '../../dist/log.js';
 import type { MemoryPool } from '../../dist/memory-pool.js';
 import { createResponseCache } from '../../dist/records/response-cache.js';
 import type { Store } from '../../dist/store/store.js';
+import { anyone } from './anyone.ts';
 import { announce } from './announce.ts';
 import { startGraphql } from './graphql.ts';
 
@@ -30,8 +31,6 @@ export interface EndpointOptions {
   readonly constants?: Partial<Config> | undefined;
   /** A wrapper around the real engine. */
   readonly wrap?: (engine: Engine) => Engine;
-  /** The clock of the sockets, in milliseconds. */
-  readonly now?: () => number;
   /** Different subscriptions at a time. */
   readonly distinctMax?: number;
   /** What a subscription waits for before its response begins. */
@@ -60,7 +59,6 @@ export async function startEndpoint(
     env = {},
     constants,
     wrap = (engine) => engine,
-    now = (): number => performance.now(),
     distinctMax = 1_000,
     ready,
     currentOf = (account) => account,
@@ -84,7 +82,6 @@ export async function startEndpoint(
     engine,
     ...facts,
     store: graphql.store,
-    commentAdded: graphql.topic,
   });
   /** What an `Authorization` was seen with, in the order asked. */
   const authorizations: (string | undefined)[] = [];
@@ -102,7 +99,6 @@ export async function startEndpoint(
     createUuid: () => 'test',
     log,
     config,
-    now,
   });
   const streams = createEventStreams(subscriptions, config);
   const parts = { config, sockets, streams, engine, pool, subscriptions };
@@ -121,7 +117,7 @@ export async function startEndpoint(
     /** The post that comments go to. */
     postId,
     /** Adds a comment as REST would. */
-    comment: (content: string) => void addComment(undefined, postId, content),
+    comment: (content: string) => void addComment(anyone, { postId, content }),
   };
 }
 
@@ -142,9 +138,9 @@ async function serve(
     engine,
     streams,
     config,
-    log,
     responses: createResponseCache({ store: parts.store, run: 'test', bytesMax: 0 }),
     viewerOf: () => undefined,
+    writesNeedToken: false,
     uploads: undefined as never,
     createUuid: () => 'test',
   });

@@ -3,6 +3,7 @@
 import { type Config, readConfig } from '../../dist/config.js';
 import { createAddComment, createTopic } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/ids.js';
+import { toReader } from '../../dist/domain/readers.js';
 import { createEngine } from '../../dist/graphql/engine.js';
 import { type GraphqlError, toErrors } from '../../dist/graphql/errors.js';
 import { decodeRequest } from '../../dist/graphql/http/messages.js';
@@ -14,8 +15,10 @@ import type { MaybePromise } from '../../dist/maybe-promise.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { createScheduler } from '../../dist/scheduler.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
+import type { PlacedComment } from '../../dist/store/comments-after.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
+import { unsigned } from './anyone.ts';
 import { unweighed } from './topic.ts';
 
 /** What a client gets. Without `data` the operation did not run. */
@@ -53,11 +56,12 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
   const posts = times(options.posts ?? 3, (number): Post => {
     const authorId = authors[number % authors.length]?.id ?? null;
     const id = createId();
-    return { id, title: `Post ${number}`, content: 'text', status: 'DRAFT', createdAt, authorId };
+    const draft = { status: 'DRAFT', publishedAt: null } as const;
+    return { id, title: `Post ${number}`, content: 'text', createdAt, authorId, ...draft };
   });
   const comments = posts.flatMap(({ id: postId }) =>
     times(options.comments ?? 1, (number): Comment => {
-      return { id: createId(), content: `Comment ${number}`, createdAt, postId };
+      return { id: createId(), content: `Comment ${number}`, createdAt, postId, ...unsigned };
     }),
   );
   const initial = { authors, posts, comments, accounts: [], todos: [], articles: [] };
@@ -71,20 +75,29 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
     run: scheduler.run,
   });
   const store = options.wrap?.(memory) ?? memory;
-  const topic = createTopic<Comment>({ ...unweighed, queueMax: options.queueMax ?? 100 });
+  const topic = createTopic<PlacedComment>({
+    ...unweighed,
+    queueMax: options.queueMax ?? 100,
+    follow: store.comments.watch,
+  });
   const pool = new MemoryPool(config.requestMemoryBytesMax);
   const logged: (LogFacts & { readonly event: string })[] = [];
   const note: Log = (_level, event, facts) => void logged.push({ ...facts, event });
   const log = options.log ?? note;
   /** Adds a comment as REST would. */
-  const addComment = createAddComment(store, (comment) => topic.publish(comment));
+  const addComment = createAddComment(store);
+  const hasOwners = config.requireAuth === 'owners' || config.requireAuth === 'members';
   const engine = createEngine({
     store,
     addComment,
     commentAdded: topic,
     log,
     writesNeedToken: config.requireAuth !== 'none',
-    hasOwners: config.requireAuth === 'owners' || config.requireAuth === 'members',
+    commentsNeedToken: config.requireAuth !== 'none',
+    asReader: (account) =>
+      hasOwners ? toReader(account, { hasOwners, isModerated: false }) : undefined,
+    hasOwners,
+    hasReaders: hasOwners,
     readsNeedToken: config.requireAuth === 'members',
     trustedDocuments: options.trustedDocuments,
     pool,

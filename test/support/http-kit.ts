@@ -3,7 +3,6 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
-import { endWithProblem } from '../../dist/http/server/raw-response.js';
 import { createListener } from '../../dist/http/server/exchange.js';
 import type { Observer } from '../../dist/http/server/observe.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
@@ -27,8 +26,8 @@ export interface HttpKitOptions {
   readonly upgrade?: UpgradeListener;
 }
 
-const refuseUpgrade: UpgradeListener = (_incoming, socket) =>
-  void endWithProblem(socket, new AppError('not_found', 'Nothing here.'));
+const refuseUpgrade: UpgradeListener = (_incoming, _socket, { refuse }) =>
+  refuse(new AppError('not_found', 'Nothing here.'));
 const hello: Handler = () => textResponse(200, 'hello');
 
 /** Stops with the test that asked for it. */

@@ -22,8 +22,10 @@ export interface LossyProxy {
   readonly port: number;
   /** Requests by their fate. */
   readonly counts: Readonly<Record<(typeof fates)[number], number>>;
-  /** Cuts all connections. */
+  /** Cuts all connections that have not gone silent. */
   readonly cut: () => void;
+  /** Nothing passes through the connections of now any more: no byte, no end and no reset. */
+  readonly swallow: () => void;
 }
 
 /** `ports`: of the servers that there are now. One request of `lossEvery` is lost, on average. */
@@ -34,29 +36,37 @@ export async function startLossyProxy(
 ): Promise<LossyProxy> {
   const counts = { whole: 0, unsent: 0, unanswered: 0, torn: 0 };
   const open = new Set<Socket>();
-  const server = createServer((client) => {
+  const silent = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     const isLost = Math.random() * lossEvery < 1;
     const fate = isLost ? (fates[1 + Math.floor(Math.random() * 3)] ?? 'torn') : 'whole';
     counts[fate] += 1;
     const all = ports();
-    const upstream = connect(all[Math.floor(Math.random() * all.length)] ?? 0, '127.0.0.1');
+    const port = all[Math.floor(Math.random() * all.length)] ?? 0;
+    const upstream = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     const end = (): void => {
+      if (silent.has(client)) return;
       client.destroy();
       upstream.destroy();
     };
     for (const socket of [client, upstream]) {
       open.add(socket);
-      socket.on('error', end).on('close', () => {
-        open.delete(socket);
-        end();
-      });
+      socket
+        .on('error', end)
+        .on('end', end)
+        .on('close', () => {
+          open.delete(socket);
+          end();
+        });
     }
     client.on('data', (chunk: Buffer) => {
+      if (silent.has(client)) return undefined;
       if (fate !== 'unsent') return upstream.write(chunk);
       upstream.write(chunk.subarray(0, Math.random() * chunk.length), end);
       return undefined;
     });
     upstream.on('data', (chunk: Buffer) => {
+      if (silent.has(client)) return undefined;
       if (fate === 'unanswered') return end();
       if (fate !== 'torn') return client.write(chunk);
       client.write(chunk.subarray(0, Math.random() * chunk.length), end);
@@ -66,14 +76,17 @@ export async function startLossyProxy(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const cut = (): void => {
-    for (const socket of open) socket.destroy();
+    for (const socket of open) if (!silent.has(socket)) socket.destroy();
+  };
+  const swallow = (): void => {
+    for (const socket of open) silent.add(socket);
   };
   context.after(async () => {
     server.close();
-    cut();
+    for (const socket of open) socket.destroy();
     await once(server, 'close');
   });
-  return { port: (server.address() as AddressInfo).port, counts, cut };
+  return { port: (server.address() as AddressInfo).port, counts, cut, swallow };
 }
 
 export interface Write {

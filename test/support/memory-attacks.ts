@@ -45,13 +45,13 @@ const partHead = '--b\r\nContent-Disposition: form-data; name="f"; filename="f"\
 const oneField = '{"query":"{allPosts{content}}"}';
 
 export const memoryAttacks: Readonly<Record<string, Attack>> = {
-  'pages of the browser UI, pipelined': silent(40, () => get('/graphql-ui/main.js').repeat(255)),
-  'downloads, pipelined': silent(40, () => get('/api/multiparts').repeat(255)),
-  'all posts by GraphQL, pipelined': silent(40, () => post('/graphql', oneField).repeat(60)),
+  'pages of the browser UI, pipelined': silent(40, () => get('/graphql-ui/main.js').repeat(33)),
+  'downloads, pipelined': silent(40, () => get('/api/multiparts').repeat(33)),
+  'all posts by GraphQL, pipelined': silent(40, () => post('/graphql', oneField).repeat(33)),
   'lists behind writes, pipelined': silent(20, () =>
-    (post('/api/todos', '{"title":"t"}') + get('/api/todos')).repeat(127),
+    (post('/api/todos', '{"title":"t"}') + get('/api/todos')).repeat(16),
   ),
-  'small requests, pipelined': silent(20, () => get('/hello').repeat(2_000)),
+  'small requests, pipelined': silent(20, () => get('/hello').repeat(33)),
   'bodies that stop before their end': silent(200, () =>
     post('/posts', 'x'.repeat(megabyte)).slice(0, 900_000),
   ),

@@ -85,7 +85,7 @@ export function toRequest(source: Readable, headers: Record<string, string> = {}
 }
 
 /** What the store of files may give back: nothing else is in the memory of this chunk. */
-export function fillsItsMemory(chunk: Buffer): boolean {
+function fillsItsMemory(chunk: Buffer): boolean {
   return chunk.byteLength === chunk.buffer.byteLength;
 }
 
@@ -102,7 +102,7 @@ export async function readBytes(content: AsyncIterable<readonly Buffer[]>): Prom
 }
 
 /** The same bytes in memory of their own, as they come from a socket. */
-export function withOwnMemory(bytes: Buffer): Buffer {
+function withOwnMemory(bytes: Buffer): Buffer {
   return Buffer.from(Uint8Array.from(bytes).buffer);
 }
 

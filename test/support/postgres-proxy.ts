@@ -58,7 +58,7 @@ export async function startPostgresProxy(
   const { hostname, port } = new URL(target);
   let touched = 0;
   const refuse = (message: Buffer): Buffer => {
-    if (listen !== 'refuse' || !message.subarray(0, 24).includes('LISTEN')) return message;
+    if (listen !== 'refuse' || !message.subarray(0, 64).includes('LISTEN')) return message;
     touched += 1;
     // As long as the true one, and a syntax error.
     return Buffer.from(message.toString('latin1').replace('LISTEN', 'REFUSE'), 'latin1');

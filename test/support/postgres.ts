@@ -40,9 +40,12 @@ export interface PostgresServer {
   signal(signal: 'SIGSTOP' | 'SIGCONT'): Promise<void>;
 }
 
+/** The folder of the programs of PostgreSQL; empty where it is not installed. */
+export const postgresFolder = findBinaries() ?? '';
+
 /** Why tests on PostgreSQL cannot run here, or false. */
 export const skipPostgres: string | false =
-  findBinaries() === undefined && 'PostgreSQL is not installed here (initdb and postgres)';
+  postgresFolder === '' && 'PostgreSQL is not installed here (initdb and postgres)';
 
 function findBinaries(): string | undefined {
   const debian = '/usr/lib/postgresql';

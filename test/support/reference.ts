@@ -7,6 +7,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
 import { createRoutes, type Route, type RouteDeps } from '../../dist/handlers/routes.js';
+import { file, form } from './files.ts';
 import type { TestServer } from './server.ts';
 import { projectFolder } from './source.ts';
 
@@ -105,6 +106,15 @@ export const entries: readonly Entry[] = Object.entries(reference.paths)
   )
   .toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
 
+export function isForm({ operation }: Entry): boolean {
+  return operation.requestBody?.content['multipart/form-data'] !== undefined;
+}
+
+/** For a form, a file that is stored under the name in the examples. */
+export function withPart(entry: Entry): Change {
+  return isForm(entry) ? { body: form({ part: file('x', 'part.txt') }) } : {};
+}
+
 /** What a request has that the reference does not say, or says otherwise. */
 export interface Change {
   readonly params?: Readonly<Record<string, string>>;
@@ -136,11 +146,12 @@ export function askEntry(server: TestServer, entry: Entry, change: Change = {}):
 }
 
 function toForm(example: unknown): FormData {
-  const form = new FormData();
+  const data = new FormData();
   for (const [name, content] of Object.entries(example as Record<string, string>)) {
-    form.append(name, new File([content], `${name}.txt`));
+    if (name === 'name') data.append(name, content);
+    else data.append(name, new File([content], `${name}.txt`));
   }
-  return form;
+  return data;
 }
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, inlineRefs: false });
@@ -152,7 +163,7 @@ const validators = new Map<string, ValidateFunction>();
 
 /** What general headers say is said once, or by HTTP. */
 const general =
-  /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|x-content-type-options|x-request-id)$/;
+  /^(?:cache-control|connection|content-length|content-type|date|keep-alive|transfer-encoding|vary|x-content-type-options|x-request-id)$/;
 
 /**
  * Holds a response to what the reference says of it: its status, type, members and headers. Gives the

@@ -8,14 +8,14 @@ interface Room {
 }
 
 /** Rooms that know no other but each other. */
-const ground = 'maybe-promise owned-buffers bounded-map serial scheduler errors memory-pool'.split(
-  ' ',
-);
+const ground =
+  'maybe-promise owned-buffers queue bounded-map serial scheduler errors memory-pool'.split(' ');
 
 /** From the bottom to the top: a room knows only rooms above it in this list. */
 export const rooms: Readonly<Record<string, Room>> = {
   ...Object.fromEntries(ground.map((file) => [file, { uses: [] }])),
-  scheduler: { uses: [], types: ['maybe-promise'] },
+  scheduler: { uses: ['queue'], types: ['maybe-promise'] },
+  queue: { uses: [], types: [] },
   serial: { uses: [], types: ['maybe-promise'] },
   'memory-pool': { uses: ['errors'] },
   log: { uses: [] },
@@ -46,7 +46,17 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   // Beside the app: what the program does instead of serving.
   commands: {
-    uses: ['errors', 'config', 'store', 'domain', 'auth', 'graphql/documents/trusted-documents.ts'],
+    uses: [
+      'errors',
+      'config',
+      'store',
+      'domain',
+      'auth',
+      'graphql/documents/trusted-documents.ts',
+      'http/json.ts',
+      'records/list-query.ts',
+      'handlers/decode.ts',
+    ],
   },
   server: {
     uses: [...ground, 'http', 'config', 'settings', 'memory-plan', 'log', 'app', 'commands'],

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { Client, type QueryResult } from 'pg';
-import { type Parameter, sql } from '../../dist/store/postgres/connection.js';
+import { type Parameter, sql } from '../../dist/store/postgres/client/connection.js';
 import type { Ending } from './server.ts';
 
 /** An integer of 8 bytes is a string, a time a Date. */

@@ -1,4 +1,4 @@
-/** Attacks of one shape each, which `bench/attacks.mjs` runs alone. `bench/README.md` names them. */
+/** Attacks of one shape each, which `bench/attacks.mjs` runs alone (bench/README.md). */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Attack } from './attacks.ts';
@@ -94,6 +94,13 @@ export const shapes: Readonly<Record<string, Shape>> = {
       together(sized['subscriptions of many aliases'](10), sized['comments for them'](1)),
     beside: 'events',
   },
+  'D1-empty': { attack: sized['queries of lists without records'], stored: 'thousand' },
+  'D2-different': {
+    attack: () => sized['idle subscriptions to different posts'](11),
+    beside: 'events',
+  },
+  'D3-pages': { attack: () => sized['long pages'](200), stored: 'thousand' },
+  'D5-accept': { attack: () => sized['long Accept headers'](300) },
   'T15-titles': { attack: sized['titles in upper case'], stored: 'titles' },
 };
 

@@ -74,20 +74,6 @@ function toImport(path: string, kind: Import['kind'], from: string): Import {
   return { kind, from: from.startsWith('node:') ? from : name, own: false };
 }
 
-/** Lines from the opening brace to the closing one, by Prettier's layout. */
-export function functionsOf(
-  file: SourceFile,
-): { readonly line: number; readonly length: number }[] {
-  const opens = /(?:=> \{|\)(?:: [^=]+)? \{)$/;
-  const control = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do|try)\b/;
-  return file.lines.flatMap((text, line) => {
-    if (!opens.test(text) || control.test(text)) return [];
-    const indent = /^\s*/.exec(text)?.[0] ?? '';
-    const end = file.lines.findIndex((other, at) => at > line && other.startsWith(`${indent}}`));
-    return [{ line: line + 1, length: end - line + 1 }];
-  });
-}
-
 /** The first way from a file back to itself, type imports included. */
 export function findCycle(byPath: ReadonlyMap<string, SourceFile>): readonly string[] | undefined {
   const done = new Set<string>();

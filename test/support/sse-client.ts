@@ -8,40 +8,54 @@ import { within } from './until.ts';
 
 export type EventReader = Awaited<ReturnType<typeof askEvents>>;
 
+/** Headers, and the method if it is another one. */
+interface Asked {
+  readonly method?: 'GET' | 'POST';
+  readonly [header: string]: string | undefined;
+}
+
 export async function askEvents(
   { port }: Pick<GraphqlEndpoint, 'port'>,
   query: string,
-  more: Readonly<Record<string, string>> = {},
+  { method = 'POST', ...more }: Asked = {},
 ) {
+  const isGet = method === 'GET';
   const asking = request({
     port,
-    path: '/graphql',
-    method: 'POST',
+    path: `/graphql${isGet ? `?query=${encodeURIComponent(query)}` : ''}`,
+    method,
     headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream', ...more },
   });
   asking.on('error', () => undefined);
-  asking.end(JSON.stringify({ query }));
+  asking.end(isGet ? undefined : JSON.stringify({ query }));
   const [response] = (await once(asking, 'response')) as [IncomingMessage];
   response.setEncoding('utf8');
   const chunks = response[Symbol.asyncIterator]();
   let text = '';
+  const next = async (): Promise<string | undefined> => {
+    for (;;) {
+      const end = text.indexOf('\n\n');
+      if (end !== -1) {
+        const event = text.slice(0, end);
+        text = text.slice(end + 2);
+        return event;
+      }
+      const chunk = within(chunks.next(), 'an event of the stream', waitSeconds);
+      const { done, value } = (await chunk) as IteratorResult<string>;
+      if (done === true) return undefined;
+      text += value;
+    }
+  };
   return {
     response,
     leave: () => asking.destroy(),
     /** The next event or comment, without the empty line at its end; undefined after the last. */
-    async next(): Promise<string | undefined> {
-      for (;;) {
-        const end = text.indexOf('\n\n');
-        if (end !== -1) {
-          const event = text.slice(0, end);
-          text = text.slice(end + 2);
-          return event;
-        }
-        const chunk = within(chunks.next(), 'an event of the stream', waitSeconds);
-        const { done, value } = (await chunk) as IteratorResult<string>;
-        if (done === true) return undefined;
-        text += value;
-      }
+    next,
+    /** The next event. On a slow machine comments come between, which keep the stream alive. */
+    async nextEvent(): Promise<string | undefined> {
+      let event = await next();
+      while (event === ':') event = await next();
+      return event;
     },
   };
 }

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test';
 import { openUploads as open, type OpenUploadsOptions } from '../../dist/store/files/open.js';
 import { createMemoryRequests } from '../../dist/store/memory-requests.js';
 import type { StoredFile } from '../../dist/store/file-index.js';
-import type { Snapshot, Uploads } from '../../dist/store/files/uploads.js';
+import type { Uploads } from '../../dist/store/files/uploads.js';
 
 export interface Place {
   readonly directory: string;
@@ -73,24 +73,19 @@ export async function store(
 }
 
 export async function readFile(
-  snapshot: Snapshot,
+  uploads: Uploads,
   file: StoredFile,
   range?: { readonly start: number; readonly end: number },
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of (await snapshot.read(file, range)) ?? []) chunks.push(chunk);
+  for await (const chunk of (await uploads.read(file, range)) ?? []) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
 export async function readAll(uploads: Uploads): Promise<(readonly [string, string])[]> {
-  const snapshot = await uploads.open();
   const found: (readonly [string, string])[] = [];
-  try {
-    for (const file of snapshot.files) {
-      found.push([file.storedName, (await readFile(snapshot, file)).toString()]);
-    }
-  } finally {
-    await snapshot.release();
+  for (const file of await uploads.list()) {
+    found.push([file.storedName, (await readFile(uploads, file)).toString()]);
   }
   return found;
 }

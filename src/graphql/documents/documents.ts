@@ -10,6 +10,7 @@ import {
   type DocumentNode,
   GraphQLError,
   type GraphQLSchema,
+  isIntrospectionType,
   parse,
   specifiedRules,
   TokenKind,
@@ -19,8 +20,8 @@ import {
 import { BoundedMap } from '../../bounded-map.ts';
 import { type Config, documentsBytesMax, persistedTextsBytesMax } from '../../config.ts';
 import { errorsMax, refuseRequest, RequestError, toRequestError } from '../errors.ts';
-import { checkDocument, checkText, countIntrospection } from './limits.ts';
-import { withoutAfter } from './resuming.ts';
+import { checkDocument, checkText } from './limits.ts';
+import { withoutOwnArguments } from './own-arguments.ts';
 import type { TrustedDocuments } from './trusted-documents.ts';
 
 /** A decoded request for one operation. It identifies its document by text, or by hash. */
@@ -34,25 +35,21 @@ export interface GraphqlRequest {
   readonly hasTooManyVariables?: boolean;
   /** The id of the last event that the client of an event stream has got (R41). */
   readonly lastEventId?: string | undefined;
-  /** The key under which its mutations are done once (R40). */
+  /** The key under which its mutation is done once (R40). */
   readonly once?: OperationKey;
   readonly hasInvalidKey?: boolean;
 }
 
 export interface OperationKey {
   readonly key: string;
-  /** The number of the operation in its batch. */
-  readonly index: number;
   /** The digest of what was sent under the key. */
   readonly fingerprint: string;
 }
 
 export interface ValidDocument {
   readonly document: DocumentNode;
-  /** The document without `after`, for a group of subscriptions (R41). */
+  /** The document of a group of subscriptions (`own-arguments.ts`). */
   readonly shared: DocumentNode;
-  /** Objects that introspection adds to the result of an operation. */
-  readonly introspectionObjects: number;
 }
 
 /** Without `trusted`, every document can run. The returned function throws a RequestError. */
@@ -144,7 +141,23 @@ function refuseConditionalSubscriptions(context: ValidationContext): ASTVisitor 
   };
 }
 
-const rules = [...specifiedRules, refuseConditionalSubscriptions];
+/**
+ * graphql-js limits how deep introspection goes (`MaxIntrospectionDepthRule`), but aliases in
+ * fragments multiply there: 1,430 bytes would take 35 seconds. No tool names these fields anew.
+ */
+function refuseIntrospectionAliases(context: ValidationContext): ASTVisitor {
+  return {
+    Field(node) {
+      const type = context.getParentType();
+      const isBelow = type != null && isIntrospectionType(type);
+      if (node.alias === undefined || !(isBelow || node.name.value === '__schema')) return;
+      const message = 'The field __schema, and any below it or __type, must not have an alias.';
+      context.reportError(new GraphQLError(message, { nodes: node }));
+    },
+  };
+}
+
+const rules = [...specifiedRules, refuseConditionalSubscriptions, refuseIntrospectionAliases];
 
 function readDocument(text: string, schema: GraphQLSchema, limits: Config): ValidDocument {
   let code: 'GRAPHQL_PARSE_FAILED' | 'GRAPHQL_VALIDATION_FAILED' = 'GRAPHQL_PARSE_FAILED';
@@ -157,8 +170,7 @@ function readDocument(text: string, schema: GraphQLSchema, limits: Config): Vali
     const errors = validate(schema, document, rules, options);
     if (errors.length > 0)
       throw new RequestError(errors.map((error) => toRequestError(error, code)));
-    const introspectionObjects = countIntrospection(schema, document, limits.graphqlObjectsMax);
-    return { document, shared: withoutAfter(document), introspectionObjects };
+    return { document, shared: withoutOwnArguments(schema, document) };
   } catch (error) {
     if (error instanceof GraphQLError) throw new RequestError([toRequestError(error, code)]);
     // The document is nested deeper than the stack allows: the configured limits are too high.

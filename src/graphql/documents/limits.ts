@@ -7,26 +7,17 @@
  *
  *     { a: title a: title a: title  b { c } b { c } }: 5 selections, 3 pairs of `a`, 1 pair of `b`;
  *     below `b`: 2 selections, 1 pair of `c`; 12 in all, and two for each token are allowed
- *
- * 4. After validation: the objects that introspection results in, for the budget.
  */
 
 import {
-  assertObjectType,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
-  getNamedType,
   GraphQLError,
-  type GraphQLObjectType,
   type GraphQLResolveInfo,
-  type GraphQLSchema,
-  isObjectType,
   Kind,
-  SchemaMetaFieldDef,
   type SelectionNode,
   type SelectionSetNode,
-  TypeMetaFieldDef,
 } from 'graphql';
 import type { Config } from '../../config.ts';
 
@@ -143,57 +134,10 @@ function addArguments(sum: number, { arguments: values = [] }: FieldNode): numbe
   return sum + (values.at(-1)?.loc?.end ?? 0) - (values[0]?.loc?.start ?? 0);
 }
 
-/** The types of the fields `__schema` and `__type`. */
-const schemaType = assertObjectType(getNamedType(SchemaMetaFieldDef.type));
-const typeType = assertObjectType(getNamedType(TypeMetaFieldDef.type));
-
-/**
- * Returns the objects that the introspection fields of a valid document result in, or a larger
- * number than `max`. graphql-js resolves these fields without the budget, and each alias can
- * multiply them: they are counted by resolving them, one level after the other.
- */
-export function countIntrospection(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  max: number,
-): number {
-  const fragments = findFragments(document);
-  // The resolvers of introspection use nothing of `info` but the schema.
-  const info = { schema } as GraphQLResolveInfo;
-  let count = 0;
-  const countFields = (
-    sets: readonly SelectionSetNode[],
-    type: GraphQLObjectType,
-    sources: readonly unknown[],
-  ): void => {
-    count += sources.length;
-    for (const nodes of collectFields(sets, fragments).values()) {
-      const field = type.getFields()[nodes[0]?.name.value ?? ''];
-      const named = getNamedType(field?.type);
-      if (count > max || !isObjectType(named)) continue;
-      const items = sources
-        .flatMap((source) => field?.resolve?.(source, { includeDeprecated: true }, undefined, info))
-        .filter((item) => item != null);
-      countFields(selectionsOf(nodes), named, items);
-    }
-  };
-  for (const definition of document.definitions) {
-    if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
-    for (const nodes of collectFields([definition.selectionSet], fragments).values()) {
-      const name = nodes[0]?.name.value;
-      if (name === SchemaMetaFieldDef.name) countFields(selectionsOf(nodes), schemaType, [schema]);
-      // The name of the type may be a variable: all of them are counted.
-      const types = Object.values(schema.getTypeMap());
-      if (name === TypeMetaFieldDef.name) countFields(selectionsOf(nodes), typeType, types);
-    }
-  }
-  return count;
-}
-
 type Fragments = GraphQLResolveInfo['fragments'];
 
 /** The fragments of a document by name, without a prototype: names are the client's. */
-function findFragments({ definitions }: DocumentNode): Fragments {
+export function findFragments({ definitions }: DocumentNode): Fragments {
   const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
   for (const definition of definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments[definition.name.value] = definition;

@@ -1,121 +1,111 @@
 /**
  * Equal subscriptions: an event is executed and serialised once for all of them (R30). Every
- * subscriber gets the events in the order stored.
+ * subscriber gets the events in the order stored. They may differ in their own arguments
+ * (`documents/own-arguments.ts`).
  *
- * 1. The group takes a comment from the topic. Those who have joined before get it.
- * 2. Where posts have owners (R44), the group looks at the post (`looks.ts`); the posts of the
- *    comments that wait behind are read by the same statement. A group waits for its looks alone:
- *    if the store is slow or away, this holds nobody who needs no post, and no other group.
- * 3. If nobody may read the post, the comment is left out here: it was not executed.
- * 4. The comment waits in the line of all groups (`event-line.ts`), where nothing waits for the
- *    store. It is executed, and delivered to 64 subscribers in a turn.
- * 5. When it leaves the line, and in each of these turns, the look must be current. Otherwise it
- *    goes back to 2 with the subscribers that are left. The third look is the last one, so that
- *    nobody stops a group by changing a post all the time.
+ * 1. The group takes a comment from the topic. Those get it who have joined before, and want the
+ *    comments of its post (R38).
+ * 2. Where posts have owners, those of them get it who could read its post when the event was made
+ *    (R44). A group whose members do not want it reads no post and waits for nothing.
+ * 3. The author of the comment is read, if it is asked for. The comment waits in the line of all
+ *    groups (`event-line.ts`), where nothing waits for the store. It is executed, and delivered to
+ *    64 subscribers in a turn.
  *
- *     comment 8 of post p, published    look: published; 8 waits in the line behind 20 others
- *     PATCH p, {"status": "DRAFT"}      204
- *     its turn                          p was changed: 8 leaves the line, and was not executed
- *     look: a draft                     its author gets 8, and nobody else
- *
- * What this node has answered about a post holds from then on. What another node has answered
- * holds for the comments that are stored later, and for earlier ones after a second.
+ * Example: 2,000 pages show a post each, and two of them the same. A comment is stored on that one.
+ * There is one group; the event is executed once, and given to these two.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { type DocumentNode, visit } from 'graphql';
+import type { Announced } from '../../domain/comments.ts';
 import { mayRead, type Reader } from '../../domain/readers.ts';
 import { AppError, toStack } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Scheduler } from '../../scheduler.ts';
-import type { Comment } from '../../store/model.ts';
+import type { PlacedComment } from '../../store/comments-after.ts';
+import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
-import type { Engine, Subscription } from '../engine.ts';
+import type { Engine, Operation, Subscription } from '../engine.ts';
 import { isOutage, RequestError, toErrors, toMasked } from '../errors.ts';
 import type { EventLine } from './event-line.ts';
-import type { Looks } from './looks.ts';
+import type { Rotation } from '../rotation.ts';
 import { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 
 /** Characters of a field beside the content: its name, an id or a date. */
 const fieldLength = 64;
-/** Subscribers served in one work. */
-const subscribersAtOnce = 64;
-/** Comments whose posts are read by one statement. */
-const looksAhead = 64;
-/** Looks for one comment. */
-const looksMax = 3;
+/** Members served in one work. */
+const membersAtOnce = 64;
 /** While the store is away. */
 export const retryMilliseconds = 1_000;
 
-/** Who asks. An event has no viewer, but some get it and some do not (R44). */
-export interface Viewer {
-  /** Replaced when the account has changed. */
+export interface Member {
+  /** Itself, or what resumes for it. */
+  subscriber: Subscriber;
+  /** Some get an event and some do not (R44). Replaced when the account has changed. */
   reader: Reader | undefined;
+  /** The post whose comments it wants; undefined for all. */
+  readonly postId: string | undefined;
 }
 
-type Member = readonly [Subscriber, Viewer];
-
-/** A comment on its way to subscribers. */
-export interface Sending {
-  readonly source: Subscription;
-  readonly comment: Comment;
-  /** As of its event. */
-  readonly position: number;
-  /** The comments behind it. */
-  readonly ahead: () => readonly Comment[];
-  /** When the request was received that asks for it; undefined for an event. */
-  readonly since?: number;
-  /** Those who were served, or may not read the post, are removed. */
-  readonly waiting: Member[];
-}
-
-export interface GroupDeps {
-  readonly engine: Pick<Engine, 'hasOwners'>;
+/** What groups and resumptions need. */
+export interface EventDeps {
+  readonly engine: Pick<Engine, 'subscribe' | 'readerOf' | 'hasOwners'>;
+  readonly store: Pick<Store, 'comments' | 'posts' | 'authors'>;
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly line: EventLine;
-  readonly looks: Looks;
+  /** Those that read a page, by connection. */
+  readonly reading: Rotation;
   readonly scheduler: Scheduler;
   readonly log: Log;
   readonly metrics?: GraphqlMetrics | undefined;
 }
 
-export class Group {
-  readonly subscribers = new Map<Subscriber, Member>();
-  /** The source, with which the subscribers that resume execute events too. */
-  opened: Promise<Subscription> | undefined;
-  readonly #deps: GroupDeps;
-  /** Fields of the document: an event is at most so many times as long as its comment. */
-  readonly #fields: number;
+interface Ended {
   /** Called once, when the group ends. */
-  readonly #forget: () => void;
-  #events: Subscription['events'] | undefined;
+  readonly forget: () => void;
+}
+
+export class Group {
+  readonly members = new Set<Member>();
+  /** The source, with which the subscribers that resume execute events too. */
+  readonly opened: Promise<Subscription>;
+  readonly #deps: EventDeps & Ended;
+  readonly #asked: ReturnType<typeof toAsked>;
   /** When the last event was made. */
   #turn = 0;
   #ended = false;
 
-  constructor(deps: GroupDeps, fields: number, forget: () => void) {
+  constructor(operation: Operation, requestId: string, deps: EventDeps & Ended) {
     this.#deps = deps;
-    this.#fields = fields;
-    this.#forget = forget;
+    this.#asked = toAsked(operation.document);
+    // Without a token: the events of a group must not depend on its first subscriber.
+    this.opened = deps.engine.subscribe(operation, { requestId, viewer: () => undefined });
+    void this.#follow(requestId);
   }
 
-  leave(subscriber: Subscriber): void {
-    if (this.subscribers.delete(subscriber) && this.subscribers.size === 0) this.end();
+  leave(member: Member): void {
+    if (this.members.delete(member) && this.members.size === 0) this.end();
   }
 
   /** Reads the source until the group ends. Never rejects: internal errors are logged. */
-  async read(source: Promise<Subscription>, requestId: string): Promise<void> {
-    this.opened = source;
+  async #follow(requestId: string): Promise<void> {
     try {
-      this.end(await this.#read(await source));
+      const source = await this.opened;
+      for (;;) {
+        const event = await source.events.next();
+        if (event.done === true) return this.end({ kind: 'complete' });
+        await this.#announce(source, event.value);
+      }
     } catch (error) {
       if (error instanceof RequestError) return this.end({ kind: 'refused', errors: error.errors });
       const { log, metrics } = this.#deps;
       const isOverflow = error instanceof AppError && error.code === 'overloaded';
       if (!isOverflow) log('error', 'subscription failed', { requestId, reason: toStack(error) });
       const reason = isOverflow ? 'overflow' : 'failed';
-      this.subscribers.forEach(() => metrics?.subscriberDropped(reason));
+      this.members.forEach(() => metrics?.subscriberDropped(reason));
       this.end(
         isOverflow ? { kind: 'overflow' } : { kind: 'refused', errors: [toMasked(requestId)] },
       );
@@ -126,86 +116,83 @@ export class Group {
   end(ending?: Ending): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#forget();
-    this.#closeSource();
-    const subscribers = Array.from(this.subscribers.keys());
-    this.subscribers.clear();
+    this.#deps.forget();
+    // Not awaited: `return()` settles the pending `next()`, which ends the reading.
+    void this.opened.then(({ events }) => events.return?.()).catch(() => undefined);
+    const subscribers = Array.from(this.members, ({ subscriber }) => subscriber);
+    this.members.clear();
     if (ending !== undefined) subscribers.forEach((subscriber) => subscriber.end(ending));
   }
 
-  async #read(source: Subscription): Promise<Ending> {
-    const { events } = source;
-    this.#events = events;
-    // The last subscriber may have left while the source was opening.
-    if (this.#ended) this.#closeSource();
-    const ahead = (): readonly Comment[] => events.ahead(looksAhead);
+  async #announce(source: Subscription, placed: Announced): Promise<void> {
+    const isWanted = ({ postId }: Member): boolean =>
+      postId === undefined || postId === placed.comment.postId;
+    let members = Array.from(this.members).filter(isWanted);
+    if (members.length > 0 && this.#deps.engine.hasOwners) {
+      const { postId } = placed.comment;
+      const post =
+        (await placed.post) ?? (await this.#read(() => this.#deps.store.posts.find(postId)));
+      members = members.filter(({ reader }) => mayRead(reader, post));
+    }
+    if (members.length > 0) await this.send(source, placed, members);
+  }
+
+  /** Waits while the store is away. */
+  async #read<T>(read: () => MaybePromise<T>): Promise<T> {
     for (;;) {
-      const event = await events.next();
-      if (event.done === true || this.#ended) return { kind: 'complete' };
-      const { position } = events;
-      const waiting = [...this.subscribers.values()];
-      const sending = { source, comment: event.value, position, ahead, waiting };
-      while (!(await this.#isSent(sending))) {
+      try {
+        return await read();
+      } catch (error) {
+        if (!toErrors(error, this.#deps.log, 'event').every(isOutage)) throw error;
         await delay(retryMilliseconds, undefined, { ref: false });
       }
     }
   }
 
-  /** False if the store is away. */
-  async #isSent(sending: Sending): Promise<boolean> {
-    try {
-      await this.send(sending);
-      return true;
-    } catch (error) {
-      if (!toErrors(error, this.#deps.log, 'event').every(isOutage)) throw error;
-      return false;
-    }
+  /** Executes a comment and delivers it to these members, unless the group has ended. */
+  async send(
+    source: Subscription,
+    { comment, place }: PlacedComment,
+    members: readonly Member[],
+  ): Promise<void> {
+    const { line, pool, scheduler, metrics, store } = this.#deps;
+    const { authorId } = comment;
+    const author =
+      this.#asked.author && authorId !== null
+        ? await this.#read(() => store.authors.find(authorId))
+        : undefined;
+    await line((comment.content.length + fieldLength) * this.#asked.fields, async () => {
+      if (this.#ended) return;
+      const json = Buffer.from(await scheduler.run(() => source.toJson(comment, author)));
+      const isSameIteration = scheduler.turns === this.#turn;
+      this.#turn = scheduler.turns;
+      // Not made by a spread: V8 gives such an object a shape of its own, and each event takes a
+      // tenth longer.
+      const event = new SharedEvent(json, pool, { id: comment.id, place, isSameIteration });
+      let served = 0;
+      const deliver = (): boolean => {
+        for (const { subscriber } of members.slice(served, served + membersAtOnce)) {
+          if (!subscriber.next(event)) metrics?.subscriberDropped('slow_consumer');
+        }
+        served += membersAtOnce;
+        return served < members.length;
+      };
+      while (await scheduler.run(deliver));
+    });
   }
+}
 
-  /**
-   * Executes a comment and delivers it, unless the group has ended. Returns the bytes of its event,
-   * or 0 if nobody may read it. Rejects if its post cannot be read.
-   */
-  async send({ source, comment, position, ahead, since, waiting }: Sending): Promise<number> {
-    const { engine, line, looks, pool, scheduler } = this.#deps;
-    const length = (comment.content.length + fieldLength) * this.#fields;
-    let bytes = 0;
-    for (let looked = 1; waiting.length > 0 && !this.#ended; looked += 1) {
-      const look = engine.hasOwners ? looks.of(comment, ahead, since) : undefined;
-      const post = look && (await look.post);
-      const canRead = ([, { reader }]: Member): boolean => mayRead(reader, post);
-      const isCurrent = (): boolean => look?.isCurrent() ?? true;
-      const isGood = (): boolean => looked === looksMax || isCurrent();
-      if (!waiting.some(canRead)) break;
-      await line(length, async () => {
-        if (this.#ended || !isGood()) return;
-        const json = Buffer.from(await scheduler.run(() => source.toJson(comment)));
-        bytes = json.length;
-        const isSameIteration = scheduler.turns === this.#turn;
-        this.#turn = scheduler.turns;
-        // Not made by a spread: V8 gives such an object a shape of its own, and each event takes a
-        // tenth longer.
-        const facts = { id: comment.id, position, isSameIteration, isCurrent };
-        const event = new SharedEvent(json, pool, facts);
-        const deliver = (): boolean => {
-          if (!isGood()) return false;
-          const members = waiting.splice(0, subscribersAtOnce).filter(canRead);
-          for (const [subscriber] of members) this.#deliver(subscriber, event);
-          return waiting.length > 0;
-        };
-        while (await scheduler.run(deliver));
-      });
-    }
-    return bytes;
-  }
-
-  #deliver(subscriber: Subscriber, event: SharedEvent): void {
-    if (!subscriber.next(event)) this.#deps.metrics?.subscriberDropped('slow_consumer');
-  }
-
-  /** Not awaited: `return()` settles the pending `next()`, which ends the reading. */
-  #closeSource(): void {
-    this.#events?.return?.().catch(() => undefined);
-    this.#events = undefined;
-  }
+/** What the document of a group asks for. */
+function toAsked(document: DocumentNode) {
+  /** An event is at most so many times as long as its comment. */
+  let fields = 0;
+  /** Whether the author of the comment may be asked for. */
+  let author = false;
+  visit(document, {
+    Field({ name }) {
+      fields += 1;
+      author ||= name.value === 'author';
+    },
+  });
+  return { fields, author };
 }

@@ -1,146 +1,102 @@
 /**
- * A subscriber that resumes after a comment (R41): it gets every comment stored after that one, and
- * then the events of its group, each once and in the order stored.
+ * A subscriber that resumes after a comment (R41): a subscription is a page, and then what comes.
+ * It gets every comment stored after that one, and then the events of its group, each once and in
+ * the order stored.
  *
  * 1. It is a member of the group from the start. So the topic is followed, and the group ends it.
- *    Events of the group are left out until there is a cut.
- * 2. It reads a page of the comments after its place. Before that the store calls `onCut`: what the
- *    topic has published until then is what this and earlier pages can hold. Events behind the cut
- *    are held from now on, up to `heldBytesMax`.
- * 3. The comments of the page are sent to it alone, by the rules of an event (`group.ts`), until
- *    `sentBytesMax` are on their way. Its place is now the last of these; what is left of the page
- *    is dropped. It waits until the client has taken them: the client sets the pace.
- * 4. Was the page the last one, sent whole, was there room for all held events, and may those who
- *    could read them still do so? They are sent, and it is live: from now on it passes the group's
- *    events on. Otherwise the held events are dropped, because a later page has them, and it goes
- *    on at 2.
- * 5. The group may deliver late what was published before the cut: an event is known by its
- *    position in the topic, and left out up to the cut, also when the subscriber is live.
- * 6. A few read at the same time (`gate`). The others hold a place, and what the client has not
- *    taken. If the store is away, what was not sent is read again a second later.
- *
- *     stored order   … 4   5   6   7   8   9 │ 10  11
- *     after 4          └──page──┘└──page──┘ cut └held┘ → live
+ * 2. It reads a page of the comments after its place. They are sent to it alone, if it may read
+ *    their posts now (R44), until some wait for the client. Its place is now the last of these. It
+ *    goes on when the client has taken them: the client sets the pace.
+ * 3. Events of the group are dropped meanwhile: what is stored after its place is in a later page.
+ *    Was the page the last one, sent whole, and was no event dropped that is after its place? Then
+ *    it is live: from now on it passes on the events after its place. Otherwise it goes on at 2.
+ * 4. Sixteen read at the same time, and connections have turns, however many subscriptions each of
+ *    them resumes. If the store is away, what was not sent is read again a second later.
  *
  *     resumes after 4; the store has 5 to 8; a page has three comments
- *     cut: 8 published   page 5, 6, 7         not the last: what is held is dropped
- *     9 is stored        left out of the events, because a page has it
- *     cut: 9 published   page 8, 9, the last  the group still delivers 9: left out (5)
- *     10 is stored       held                 8 and 9 are taken: 10 is sent, and it is live
- *     11 is stored       passed on
+ *     page 5, 6, 7       not the last
+ *     page 8             the last; while it is sent, 9 is stored and its event dropped
+ *     page 9             the last; the event of 9 is not after the place: it is live
+ *     10 is stored       its event is passed on
  */
 
-import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
-import type { Topic } from '../../domain/comments.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 import { mayRead } from '../../domain/readers.ts';
 import { AppError } from '../../errors.ts';
-import type { Log } from '../../log.ts';
-import { type ConnectionMemory, type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
-import type { Scheduler } from '../../scheduler.ts';
+import type { ConnectionMemory } from '../../memory-pool.ts';
 import type { Place } from '../../store/comments-after.ts';
-import type { Comment } from '../../store/model.ts';
-import type { Store } from '../../store/store.ts';
-import type { Resume } from '../documents/resuming.ts';
 import type { Subscription } from '../engine.ts';
 import { isOutage, toErrors } from '../errors.ts';
-import type { Gate } from '../permits.ts';
-import { type Group, retryMilliseconds, type Sending, type Viewer } from './group.ts';
+import { type EventDeps, type Group, type Member, retryMilliseconds } from './group.ts';
 import type { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 
-export interface ResumptionDeps {
-  readonly store: Pick<Store, 'comments' | 'posts'>;
-  readonly commentAdded: Pick<Topic<Comment>, 'position'>;
-  readonly pool: Pick<MemoryPool, 'open'>;
-  readonly scheduler: Scheduler;
-  readonly gate: Gate;
-  readonly log: Log;
-}
-
 export interface Resumed {
+  /** Who gets the pages. */
   readonly subscriber: Subscriber;
-  /** Comments that do not exist for its reader are left out (R44). */
-  readonly viewer: Viewer;
-  readonly resume: Resume;
+  /** What it is in the group. */
+  readonly member: Member;
+  /** The id of the last comment that it has seen. */
+  readonly after: string;
   /** The group that it joins. */
-  readonly group: Pick<Group, 'opened' | 'send' | 'leave'> & {
-    readonly subscribers: Pick<Group['subscribers'], 'has'>;
-  };
+  readonly group: Pick<Group, 'opened' | 'send' | 'leave' | 'members'>;
 }
 
 /** Comments of a page at most. */
 const pageLimit = 100;
-/** Sent before the client has taken it: less than any client may have queued (`subscriber.ts`). */
-const sentBytesMax = 32_768;
-/** Held events count as part of the connection. */
-const heldBytesMax = uncountedBytesMax;
-/** Memory of a held event without its JSON, in bytes. */
-const eventBytes = 256;
 
 export class Resumption implements Subscriber {
-  readonly #subscriber: Subscriber;
-  readonly #viewer: Viewer;
-  readonly #resume: Resume;
-  readonly #group: Resumed['group'];
-  readonly #deps: ResumptionDeps;
-  /** When its request was received. */
-  readonly #since = performance.now();
-  /** What is behind it was not sent; undefined until it was found. */
+  readonly #resumed: Resumed;
+  readonly #deps: EventDeps;
+  /** What is after it was not sent; undefined until it was found. */
   #place: Place | undefined;
-  /** Events up to this position are left out. */
-  #cut = Infinity;
-  /** Undefined while events are not held. */
-  #held: SharedEvent[] | undefined;
-  #heldBytes = 0;
+  /** Of the last event that was dropped since the page was read. */
+  #dropped: Place | undefined;
   /** Comments of the next page. */
   #limit = pageLimit;
   #isLive = false;
 
-  constructor({ subscriber, viewer, resume, group }: Resumed, deps: ResumptionDeps) {
-    this.#subscriber = subscriber;
-    this.#viewer = viewer;
-    this.#resume = resume;
-    this.#group = group;
+  constructor(resumed: Resumed, deps: EventDeps) {
+    this.#resumed = resumed;
     this.#deps = deps;
   }
 
   get memory(): ConnectionMemory {
-    return this.#subscriber.memory;
+    return this.#resumed.subscriber.memory;
   }
 
   next(event: SharedEvent): boolean {
-    if (event.position <= this.#cut) return true;
-    if (this.#isLive) return this.#subscriber.next(event);
-    this.#heldBytes += event.json.length + eventBytes;
-    if (this.#heldBytes > heldBytesMax) this.#held = undefined;
-    this.#held?.push(event);
+    if (this.#place !== undefined && event.place <= this.#place) return true;
+    if (this.#isLive) return this.#resumed.subscriber.next(event);
+    this.#dropped = event.place;
     return true;
   }
 
   taken(): Promise<void> | undefined {
-    return this.#subscriber.taken();
+    return this.#resumed.subscriber.taken();
   }
 
   end(ending: Ending): void {
-    this.#subscriber.end(ending);
+    this.#resumed.subscriber.end(ending);
   }
 
   /** Resolves when it is live or has left its group. Never rejects. */
   async run(): Promise<void> {
+    const { group, member } = this.#resumed;
     // The group reports why its source did not open.
-    const source = await this.#group.opened?.catch(() => undefined);
+    const source = await group.opened.catch(() => undefined);
     if (source === undefined) return;
-    while (!this.#isLive && this.#group.subscribers.has(this)) {
+    while (!this.#isLive && group.members.has(member)) {
       try {
-        this.#place ??= await this.#findPlace();
-        await this.#advance(this.#place, source);
+        const place = (this.#place ??= await this.#findPlace());
+        await this.taken();
+        await this.#deps.reading.run(this.memory, () => this.#sendPage(place, source));
       } catch (error) {
-        // The store has no order of comments any more if this was the last subscriber.
-        if (!this.#group.subscribers.has(this)) return;
+        if (!group.members.has(member)) return;
         const errors = toErrors(error, this.#deps.log, 'resumption');
         if (errors.every(isOutage)) await delay(retryMilliseconds, undefined, { ref: false });
         else {
-          this.#group.leave(this);
+          group.leave(member);
           this.end({ kind: 'refused', errors });
         }
       }
@@ -148,57 +104,44 @@ export class Resumption implements Subscriber {
   }
 
   async #findPlace(): Promise<Place> {
-    const { comments, posts } = this.#deps.store;
-    const after = this.#resume.after ?? '';
-    const { reader } = this.#viewer;
-    let isThere = after !== '';
-    if (isThere && reader !== undefined) {
-      const comment = await comments.find(after);
-      isThere = mayRead(reader, comment && (await posts.find(comment.postId)));
-    }
+    const { comments } = this.#deps.store;
+    const { after, member } = this.#resumed;
+    const comment = member.reader && (await comments.find(after));
+    const isThere = comment === undefined || (await this.#mayRead(comment.postId));
     const place = isThere ? await comments.placeOf(after) : undefined;
     if (place === undefined) throw new AppError('not_found', 'There is no comment with this id.');
     return place;
   }
 
-  /** Reads and sends a page, or what the client may have queued of it. */
-  async #advance(from: Place, source: Subscription): Promise<void> {
-    const isAll = await this.#deps.gate(() => this.#sendPage(from, source));
-    if (!isAll) this.#held = undefined;
-    await this.taken();
-    const held = this.#held;
-    // Nothing can come between these events and those that are passed on.
-    if (held?.every(({ isCurrent }) => isCurrent()) === true) {
-      this.#isLive = true;
-      this.#held = undefined;
-      for (const event of held) this.#subscriber.next(event);
-    }
+  async #mayRead(postId: string): Promise<boolean> {
+    const { reader } = this.#resumed.member;
+    return reader === undefined || mayRead(reader, await this.#deps.store.posts.find(postId));
   }
 
-  /** Returns true if it was the last page, and was sent whole. */
-  async #sendPage(from: Place, source: Subscription): Promise<boolean> {
-    const { store, commentAdded, pool, scheduler } = this.#deps;
-    // After an iteration, every comment that was committed before has been published too.
-    await nextIteration();
-    const onCut = (): void => {
-      this.#cut = commentAdded.position;
-      this.#held = [];
-      this.#heldBytes = 0;
-    };
-    const range = { postId: this.#resume.postId, limit: this.#limit, onCut };
+  /** Reads and sends a page, or what the client takes of it. */
+  async #sendPage(from: Place, source: Subscription): Promise<void> {
+    const { store, pool, scheduler } = this.#deps;
+    const { subscriber, member, group } = this.#resumed;
+    // Another subscription of its connection was before it.
+    if (this.taken() !== undefined) return;
+    // What was dropped before is stored: the page has it, unless it was removed.
+    this.#dropped = undefined;
+    const range = { postId: member.postId, limit: this.#limit };
     const { found, isLast } = await scheduler.run(() => store.comments.after(from, range));
     const reservation = pool.open();
     reservation.set(found.reduce((sum, { comment }) => sum + 2 * comment.content.length, 0));
-    let [sent, count] = [0, 0];
+    /** One post after the other: together they can be long. */
+    const readable = new Map<string, boolean>();
+    let count = 0;
     try {
-      for (const { comment, place } of found) {
-        if (sent >= sentBytesMax || !this.#group.subscribers.has(this)) break;
-        const ahead = () => found.slice(count + 1).map((behind) => behind.comment);
-        const waiting: Sending['waiting'] = [[this.#subscriber, this.#viewer]];
-        const shared = { source, comment, position: 0, ahead, since: this.#since };
-        sent += await this.#group.send({ ...shared, waiting });
+      for (const placed of found) {
+        if (this.taken() !== undefined || !group.members.has(member)) break;
+        const { postId } = placed.comment;
+        const isReadable = readable.get(postId) ?? (await this.#mayRead(postId));
+        readable.set(postId, isReadable);
+        if (isReadable) await group.send(source, placed, [{ ...member, subscriber }]);
         // At once: if the store fails before the next one, this one is not sent again.
-        this.#place = place;
+        this.#place = placed.place;
         count += 1;
       }
     } finally {
@@ -206,6 +149,12 @@ export class Resumption implements Subscriber {
     }
     // Of long comments, few are sent: the next page need not have many more.
     this.#limit = Math.min(pageLimit, 2 * Math.max(1, count));
-    return isLast && count === found.length;
+    // At once: nothing can come between this page and the events that are passed on.
+    this.#isLive = isLast && count === found.length && this.#hasAll(from);
+  }
+
+  /** No event was dropped that is after its place. */
+  #hasAll(from: Place): boolean {
+    return this.#dropped === undefined || this.#dropped <= (this.#place ?? from);
   }
 }

@@ -1,6 +1,7 @@
 /** An event of a group: executed once, and in memory once, for all subscribers of the group. */
 
 import type { ConnectionMemory, MemoryPool, Reservation } from '../../memory-pool.ts';
+import type { Place } from '../../store/comments-after.ts';
 
 /** A longer event is not copied behind its prefix; for a short one, one write costs less. */
 const copiedBytesMax = 2_048;
@@ -11,19 +12,16 @@ const encodingsMax = 64;
 export interface EventFacts {
   /** The id of its comment. */
   readonly id: string;
-  /** The position of its comment in the topic; 0 if the comment was read from the store. */
-  readonly position: number;
+  /** The place of its comment. */
+  readonly place: Place;
   /** True if the group had another event in the same iteration of the event loop. */
   readonly isSameIteration: boolean;
-  /** False once the subscribers that may read it can be others (`looks.ts`). */
-  readonly isCurrent: () => boolean;
 }
 
 export class SharedEvent implements EventFacts {
   readonly id: string;
-  readonly position: number;
+  readonly place: Place;
   readonly isSameIteration: boolean;
-  readonly isCurrent: () => boolean;
   /** The execution result as JSON in UTF-8. */
   readonly json: Buffer;
   /** The bytes to send, by prefix. */
@@ -36,9 +34,8 @@ export class SharedEvent implements EventFacts {
   constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>, facts: EventFacts) {
     this.json = json;
     this.id = facts.id;
-    this.position = facts.position;
+    this.place = facts.place;
     this.isSameIteration = facts.isSameIteration;
-    this.isCurrent = facts.isCurrent;
     this.#reservation = pool.open();
   }
 

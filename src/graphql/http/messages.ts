@@ -9,6 +9,7 @@ import { isObject, parseJson } from '../../http/json.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpRequest, HttpResponse } from '../../http/message.ts';
 import { toErrorHeaders } from '../../http/problem.ts';
+import { parseQuery } from '../../http/query.ts';
 import { type MadeResponse, toJsonBody } from '../../records/response-cache.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import { RequestError, toRefusal } from '../errors.ts';
@@ -44,13 +45,15 @@ export function decodeBody(body: unknown): Requests {
 /** Decodes a request from parsed JSON. Throws `invalid_graphql_request`. */
 export function decodeRequest(body: unknown): GraphqlRequest {
   if (!isObject(body)) throw invalidRequest('A GraphQL request is a JSON object.');
-  const query = readText(body, 'query');
   const extensions = readObject(body, 'extensions');
-  const documentHash = extensions && readHash(extensions['persistedQuery']);
+  const documentHash = readDocumentHash(body, extensions);
+  const text = readText(body, 'query');
+  // With a hash an empty text is none: `graphql-ws` needs one.
+  const query = text === '' && documentHash !== undefined ? undefined : text;
   if (query === undefined && documentHash === undefined) {
     throw invalidRequest('The request has no query.');
   }
-  const operationName = readText(body, 'operationName');
+  const operationName = readText(body, 'operationName') || undefined;
   const variables = readObject(body, 'variables');
   // Refused when it runs, so that on a socket or in a batch it is the error of one operation.
   if (variables !== undefined && countValues(variables, variableValuesMax) > variableValuesMax) {
@@ -72,7 +75,29 @@ function readObject(
 ): Readonly<Record<string, unknown>> | undefined {
   const value = body[name] ?? undefined;
   if (value === undefined || isObject(value)) return value;
+  if (isEmpty(value)) return undefined;
   throw invalidRequest(`The ${name} must be an object.`);
+}
+
+/** What is empty is absent: PHP writes an empty map as a list. */
+export function isEmpty(value: unknown): boolean {
+  return value === '' || (Array.isArray(value) && value.length === 0);
+}
+
+/** The document by its hash, as persisted queries and GraphQL over HTTP name it. */
+function readDocumentHash(
+  body: Readonly<Record<string, unknown>>,
+  extensions: Readonly<Record<string, unknown>> | undefined,
+): string | undefined {
+  const persistedQuery = extensions?.['persistedQuery'];
+  const isAbsent = Boolean(body['query']) && isEmpty(persistedQuery ?? '');
+  const hash = isAbsent ? undefined : readHash(persistedQuery);
+  if (hash !== undefined) return hash;
+  return (
+    readText(body, 'documentId')
+      ?.toLowerCase()
+      .replace(/^sha256:/, '') || undefined
+  );
 }
 
 /** Returns the hash of `{version: 1, sha256Hash}`; an empty text for any other value. */
@@ -96,9 +121,9 @@ function countValues(value: unknown, max: number): number {
 
 /** Decodes the query string of a GET; `variables` and `extensions` are JSON texts. */
 export function parseQueryString(query: string): GraphqlRequest {
-  const parameters = new URLSearchParams(query);
+  const parameters = parseQuery(query);
   const body: Record<string, unknown> = {};
-  for (const name of ['query', 'operationName', 'variables', 'extensions']) {
+  for (const name of ['query', 'documentId', 'operationName', 'variables', 'extensions']) {
     const [value = '', second] = parameters.getAll(name);
     if (second !== undefined) throw invalidRequest(`The parameter ${name} was given twice.`);
     // An empty parameter counts as absent: forms send empty fields.
@@ -122,21 +147,14 @@ type ResponseType = typeof legacy | typeof modern;
 
 type Accepting = Pick<HttpRequest, 'header'>;
 
-const contentTypeOf: Readonly<Record<ResponseType, string>> = {
-  [legacy]: `${legacy}; charset=utf-8`,
-  [modern]: `${modern}; charset=utf-8`,
-};
-
 /**
  * The type that the client prefers; undefined where it accepts neither: a POST is not refused for
  * that, and gets the older one (R6).
  */
 export function negotiateType(request: Accepting): ResponseType | undefined {
   const accept = request.header('accept');
-  if (accept === undefined || accept === '*/*' || accept === legacy) return legacy;
   // A client that lists the newer type supports it, so it is preferred at equal weight.
-  if (accept.includes(modern)) return negotiate(accept, [modern, legacy]);
-  return negotiate(accept, [legacy, modern]);
+  return negotiate(accept, accept?.includes(modern) ? [modern, legacy] : [legacy, modern]);
 }
 
 /** True if the client prefers events to JSON. */
@@ -152,10 +170,18 @@ export function wantsEvents(request: Accepting): boolean {
   return negotiate(accept, types) === eventStream;
 }
 
+/** True if a subscription may be answered with events: if the client names them (W3C SSE). */
+export function takesEvents(request: Accepting): boolean {
+  const accept = request.header('accept')?.toLowerCase() ?? '';
+  if (!accept.includes(eventStream) && !accept.includes('text/*')) return false;
+  return negotiate(accept, [eventStream]) !== undefined;
+}
+
 /** The status for the code of an operation that did not run (R25), as the public audits ask. */
 const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   PAYLOAD_TOO_LARGE: 413,
   PERSISTED_QUERY_NOT_FOUND: 404,
+  TOO_MANY_REQUESTS: 429,
   UNAVAILABLE: 503,
   STORAGE_FULL: 507,
   INTERNAL_SERVER_ERROR: 500,
@@ -165,7 +191,7 @@ export function resultResponse(
   { json, isRepeatable = false }: { readonly json: string; readonly isRepeatable?: boolean },
   type: ResponseType = legacy,
 ): MadeResponse {
-  const headers = ['Content-Type', contentTypeOf[type]];
+  const headers = ['Content-Type', `${type}; charset=utf-8`];
   return { status: 200, headers, body: toJsonBody(json), isUncacheable: !isRepeatable };
 }
 
@@ -181,12 +207,12 @@ export function refusalResponse(error: unknown, type: ResponseType = legacy): Ht
     if (type === legacy) return response;
     const { code, retryAfterSeconds } = errors[0]?.extensions ?? {};
     const status = statusOfCode[code ?? 'INTERNAL_SERVER_ERROR'] ?? 400;
-    if (status !== 503 || retryAfterSeconds === undefined) return { ...response, status };
+    if (retryAfterSeconds === undefined) return { ...response, status };
     const headers = [...response.headers, 'Retry-After', String(retryAfterSeconds)];
     return { ...response, status, headers };
   }
   if (!(error instanceof AppError)) throw error;
-  const headers = toErrorHeaders(error, contentTypeOf[type]);
+  const headers = toErrorHeaders(error, `${type}; charset=utf-8`);
   const body = JSON.stringify({ errors: [toRefusal(error)] });
   return { status: httpStatusOf[error.code], headers, body, error };
 }

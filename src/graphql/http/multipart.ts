@@ -27,7 +27,7 @@ export interface MultipartDeps {
 export async function readOperations(
   request: HttpRequest,
   upload: Upload,
-  { config, createUuid }: MultipartDeps,
+  { config, createUuid, beforeFile }: MultipartDeps & { readonly beforeFile: () => Promise<void> },
 ): Promise<() => Requests> {
   const texts = new Map<string, Buffer>();
   const files = new Map<string, UploadedFile>();
@@ -40,11 +40,14 @@ export async function readOperations(
       texts.set(name, await readPart(content, config.bodyBytesMax, request.reservation));
       return;
     }
-    const { facts, written } = await receiveFile(upload, { ...head, content }, createUuid);
+    await beforeFile();
+    const received = await receiveFile(upload, { ...head, content }, createUuid);
+    if (received === undefined) return;
+    const { facts, written } = received;
     // A file can be used in several places: it is stored once.
     let stored: ReturnType<Upload['commit']> | undefined;
-    const store: UploadedFile['store'] = (once) => (stored ??= upload.commit([written], { once }));
-    files.set(name, new UploadedFile(facts, store));
+    const store: UploadedFile['store'] = (by) => (stored ??= upload.commit([written], by));
+    files.set(name, new UploadedFile(facts, written.storedName, store));
   });
   const [operations, map] = [texts.get('operations'), texts.get('map')];
   if (operations === undefined) throw invalidRequest('The part operations is missing.');
@@ -58,15 +61,17 @@ export async function readOperations(
 /**
  * Puts the files into the variables of the operations. `map`: part name → paths such as
  * `variables.file`, or `0.variables.file` in a batch. A client's path is not trusted: it must lead
- * through `variables` and end at a null.
+ * through `variables` and end at a member, whatever that holds.
  */
 function placeFiles(
   operations: unknown,
   files: ReadonlyMap<string, UploadedFile>,
   map: unknown,
 ): void {
-  if (!isObject(map)) throw invalidRequest('The map must be an object.');
-  for (const [name, paths] of Object.entries(map)) {
+  // PHP writes a map with the names 0, 1, … as a list.
+  const places = Array.isArray(map) ? Object.fromEntries(map.entries()) : map;
+  if (!isObject(places)) throw invalidRequest('The map must be an object.');
+  for (const [name, paths] of Object.entries(places)) {
     const file = files.get(name);
     if (file === undefined)
       throw invalidRequest(`The map names the part ${name}, which was not sent.`);
@@ -75,7 +80,7 @@ function placeFiles(
     for (const path of paths) placeAt(operations, path, file);
   }
   for (const name of files.keys()) {
-    if (!Object.hasOwn(map, name)) throw invalidRequest(`The part ${name} is not in the map.`);
+    if (!Object.hasOwn(places, name)) throw invalidRequest(`The part ${name} is not in the map.`);
   }
 }
 
@@ -86,7 +91,9 @@ function placeAt(operations: unknown, path: unknown, file: UploadedFile): void {
   if (keys[Array.isArray(operations) ? 1 : 0] !== 'variables') throw badPath(path);
   let holder = operations;
   for (const key of keys) holder = memberOf(holder, key);
-  if (memberOf(holder, last) !== null) throw badPath(path);
+  const held = memberOf(holder, last);
+  // Of two files in one place one would be lost.
+  if (held === undefined || held instanceof UploadedFile) throw badPath(path);
   // The holder has this member, so it is an object or an array, and belongs to this request alone.
   (holder as Record<string, unknown>)[last] = file;
 }
@@ -100,5 +107,5 @@ function memberOf(holder: unknown, key: string): unknown {
 }
 
 function badPath(path: string): AppError {
-  return invalidRequest(`The map's path ${path} does not lead to a null under variables.`);
+  return invalidRequest(`The map's path ${path} does not lead to a free place under variables.`);
 }

@@ -7,7 +7,7 @@ import { PassThrough } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
-import type { HttpResponse } from '../../http/message.ts';
+import type { HttpRequest, HttpResponse } from '../../http/message.ts';
 import type { Account } from '../../store/model.ts';
 import { type ConnectionMemory, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Operation } from '../engine.ts';
@@ -20,8 +20,9 @@ export type EventStreams = ReturnType<typeof createEventStreams>;
 const headers: readonly string[] = [
   'Content-Type',
   'text/event-stream; charset=utf-8',
+  // A proxy that compresses holds events back until it has enough of them (RFC 9111 §5.2.2.6).
   'Cache-Control',
-  'no-store',
+  'no-store, no-transform',
   // Without this header, some proxies buffer the response.
   'X-Accel-Buffering',
   'no',
@@ -31,6 +32,11 @@ const headers: readonly string[] = [
 const streamHeaders: readonly string[] = [...headers, 'Connection', 'close'];
 
 const comment = ':\n\n';
+/**
+ * A page cannot see comments. `EventSource` sends GET, and ignores events without a listener.
+ * Libraries send POST, and some fail at an event that they do not know.
+ */
+const ping = 'event: ping\ndata:\n\n';
 /** The `data` line is empty, but needed: browsers ignore an event without data. */
 const complete = 'event: complete\ndata:\n\n';
 /** A browser forgets the last id. */
@@ -54,13 +60,14 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
     /** Responds to a subscription of this account with a `next` event for each of its events. */
     async open(
       operation: Operation,
-      memory: ConnectionMemory,
+      { memory, method }: Pick<HttpRequest, 'memory' | 'method'>,
       account?: Account,
     ): Promise<HttpResponse> {
       if (streams.size >= config.connectionsMax / 2) {
         throw overloaded('Too many event streams are open.', 5);
       }
-      const stream = new EventStream(memory, getQueueBytesMax, keepAliveSeconds * 1000);
+      const stream = new EventStream(memory, getQueueBytesMax);
+      stream.keepAlive(method === 'GET' ? ping : comment, keepAliveSeconds * 1_000);
       streams.add(stream);
       stream.body.once('close', () => streams.delete(stream));
       try {
@@ -100,24 +107,24 @@ class EventStream implements Subscriber {
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
 
-  constructor(
-    memory: ConnectionMemory,
-    getQueueBytesMax: () => number,
-    keepAliveMilliseconds: number,
-  ) {
+  constructor(memory: ConnectionMemory, getQueueBytesMax: () => number) {
     this.memory = memory;
     this.#getQueueBytesMax = getQueueBytesMax;
-    const keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // A client that half-closes an event stream has left.
     this.body.once('peerEnd', () => this.body.destroy());
     this.body.once('close', () => {
-      clearInterval(keepAlive);
       this.leave?.();
       for (const release of this.#releases) release();
       this.#releases.clear();
     });
     // Sent before the first event, so that the client sees that it is connected.
     this.#write(comment);
+  }
+
+  /** Sends this text at an interval, until the stream ends. */
+  keepAlive(text: string, milliseconds: number): void {
+    const timer = setInterval(() => this.#write(text), milliseconds).unref();
+    this.body.once('close', () => clearInterval(timer));
   }
 
   next(event: SharedEvent): boolean {

@@ -1,12 +1,14 @@
 /** The mutations (Spec §4.1, R19, R23, R46). Rules, owners and errors are those of REST. */
 
 import type { GraphQLResolveInfo } from 'graphql';
+import { type CommentDraft, faultOfName } from '../../domain/comments.ts';
 import { toId } from '../../domain/ids.ts';
-import { checkOwner } from '../../domain/readers.ts';
-import { AppError } from '../../errors.ts';
-import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { checkOwner, type SeenComment } from '../../domain/readers.ts';
+import { AppError, codeOf } from '../../errors.ts';
+import { toOnce } from '../../http/idempotency.ts';
+import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account, Post } from '../../store/model.ts';
-import { changeUnlessDone } from '../../store/once.ts';
+import { changeUnlessDone, isRepeated } from '../../store/once.ts';
 import type { Changed, ChangeOptions, Once, PostMembers } from '../../store/store.ts';
 import type { RequestContext } from '../context.ts';
 import type { UploadedFile } from './scalars.ts';
@@ -24,26 +26,43 @@ const all: Readonly<Record<string, Mutate>> = {
   deletePost,
   upload,
   addComment,
+  approveComment,
   deleteComment,
 };
 
-/** A change by an account is a line of the log, as `watch/monitor.ts` has it for REST. */
+/** Each is a line of the log (R53), as `watch/monitor.ts` has it for REST. */
 export const mutations = Object.fromEntries(
-  Object.entries(all).map(([action, mutate]): [string, Mutate] => [
-    action,
-    (source, args, context, info) => {
-      const replays = context.writes?.replays;
-      return andThen(mutate(source, args, context, info), (result) => {
-        const { account, deps, facts, writes } = context;
-        if (account === undefined || writes?.replays !== replays) return result;
-        const id = typeof result === 'string' ? result : (Object(result) as Partial<Post>).id;
-        const { requestId } = facts;
-        deps.log('info', 'change', { account, action, id, requestId });
-        return result;
-      });
-    },
-  ]),
+  Object.entries(all).map(([action, mutate]): [string, Mutate] => [action, toLogged(mutate)]),
 );
+
+function toLogged(mutate: Mutate): Mutate {
+  return (source, args: { readonly id?: string; readonly file?: UploadedFile }, context, info) => {
+    const { replays } = context;
+    const named = args.file?.storedName;
+    const done = mutate(source, args as never, context, info);
+    const logged = andThen(done, (result) => {
+      const id = typeof result === 'string' ? result : (Object(result) as Partial<Post>).id;
+      if (context.replays === replays) logDeed(context, info, named ?? id);
+      return result;
+    });
+    if (!isPromise(logged)) return logged; // nothing that may be forbidden answers at once
+    return logged.catch((error: unknown) => {
+      if (codeOf(error) === 'forbidden') logDeed(context, info, named ?? args.id, 'refused');
+      throw error;
+    });
+  };
+}
+
+function logDeed(
+  { account, deps, facts }: RequestContext,
+  { fieldName: action }: GraphQLResolveInfo,
+  id: string | undefined,
+  event: 'change' | 'refused' = 'change',
+): void {
+  const { requestId, client } = facts;
+  const said = { account, client: client?.(), action, id, requestId };
+  deps.log(event === 'refused' ? 'warn' : 'info', event, said);
+}
 
 /** An argument with required texts as its members. */
 type Input<Name extends string, Member extends string> = Record<Name, Record<Member, string>>;
@@ -53,36 +72,46 @@ function createPost(
   { createPostInput: { title, content } }: Input<'createPostInput', 'title' | 'content'>,
   context: RequestContext,
 ): MaybePromise<string> {
-  return andThen(nextOnce(context), (once) =>
-    andThen(findWriter(context), (writer) => {
-      refuseBlank('title', title);
-      refuseBlank('content', content);
-      const draft = { title, content, authorId: writer?.id ?? null };
-      return andThen(context.deps.store.posts.create(draft, once), (post) => {
-        context.writes?.note(post);
-        return post.id;
-      });
-    }),
-  );
+  return andThen(findWriter(context), (writer) => {
+    refuseBlank('title', title);
+    refuseBlank('content', content);
+    const draft = { title, content, authorId: writer?.id ?? null };
+    return andThen(context.deps.store.posts.create(draft, onceOf(context, writer)), (post) => {
+      noteReplay(context, post);
+      return post.id;
+    });
+  });
 }
 
 async function addComment(
   _: unknown,
-  { commentInput: { postId, content } }: Input<'commentInput', 'postId' | 'content'>,
+  { commentInput }: { readonly commentInput: CommentDraft },
   context: RequestContext,
 ): Promise<string> {
-  const once = await beginWrite(context);
-  const id = toId(postId);
-  if (id === undefined) throw notFound('post');
-  const { deps, reader, records } = context;
-  // As in REST (R7, R24): the post is looked up before blank content is refused.
-  const isBlank = content.trim() === '';
-  const add = () => deps.addComment(reader, id, content, once);
-  const added = await (isBlank ? records.posts.find(id) : add());
+  const { deps, reader, records, facts } = context;
+  const account = await findWriter(context, deps.commentsNeedToken);
+  const once = onceOf(context, account);
+  const postId = toId(commentInput.postId);
+  if (postId === undefined) throw notFound('post');
+  // As in REST (R7, R24): the post is looked up before what is wrong with the input is refused.
+  const { content, name } = commentInput;
+  const fault = faultOfInput(content, name);
+  const commenter = { reader, account, client: facts.client ?? (() => '') };
+  if (fault !== undefined && (await records.posts.find(postId))) {
+    throw new AppError('invalid_body', fault);
+  }
+  const draft = { postId, content, name };
+  const added = fault === undefined ? await deps.addComment(commenter, draft, once) : undefined;
   if (added === undefined) throw notFound('post');
-  refuseBlank('content', content);
-  context.writes?.note(added);
+  noteReplay(context, added);
+  if (added.isPending === true) context.pendingComments.push(added.id);
   return added.id;
+}
+
+function faultOfInput(content: string, name: CommentDraft['name']): string | undefined {
+  if (content.trim() === '') return 'The content must not be blank.';
+  const fault = name == null ? undefined : faultOfName(name);
+  return fault && `The name ${fault}.`;
 }
 
 /** Spec §4.1 rule 4, R19: the upload is logged with the six values of the file. */
@@ -91,9 +120,17 @@ async function upload(
   { file }: { readonly file: UploadedFile },
   context: RequestContext,
 ): Promise<boolean> {
-  const repeated = await file.store(await beginWrite(context));
+  const writer = await findWriter(context);
+  const { reader } = context;
+  const repeated = await file.store({
+    once: onceOf(context, writer),
+    owner: writer?.id,
+    check: (replaced) => {
+      for (const before of replaced) checkOwner(reader, before.owner);
+    },
+  });
   if (repeated !== undefined) {
-    context.writes?.note(repeated);
+    noteReplay(context, repeated);
     return true;
   }
   const { requestId } = context.facts;
@@ -116,9 +153,10 @@ async function updatePost(
   context.chargeObject(info);
   const postId = await changeOnce(context, { noun: 'post', id }, async (options) => {
     const post = await findOwn(context, id);
-    const { title, content, status } = changes;
-    for (const [member, value] of Object.entries(changes)) refuseBlank(member, value ?? '');
-    const change = { title, content, status } as Partial<PostMembers>; // null was refused
+    // Null is what some clients write for what is not given (GraphQL §2.9.5).
+    const given = Object.entries(changes).filter(([, value]) => value !== null);
+    for (const [member, value] of given) refuseBlank(member, String(value));
+    const change: Partial<PostMembers> = Object.fromEntries(given);
     return context.deps.store.posts.update(post.id, change, options);
   });
   const changed = await context.records.posts.find(postId);
@@ -137,20 +175,46 @@ async function deletePost(
   });
 }
 
+/** As `PATCH /comments/{id}` (R48). Returns the comment as it is then. */
+async function approveComment(
+  _: unknown,
+  { id }: { readonly id: string },
+  context: RequestContext,
+  info: GraphQLResolveInfo,
+): Promise<SeenComment> {
+  context.chargeObject(info);
+  const commentId = await changeOnce(context, { noun: 'comment', id }, async (options) => {
+    for (;;) {
+      // False: another one has approved it meanwhile, or removed it.
+      const { id: found } = await findOnOwnPost(context, id);
+      const approved = await context.deps.store.comments.approve(found, options);
+      if (approved !== false) return approved;
+    }
+  });
+  const approved = await context.records.comments.find(commentId);
+  if (approved === undefined) throw notFound('comment');
+  return context.chargeTexts(approved, info);
+}
+
 async function deleteComment(
   _: unknown,
   { id }: { readonly id: string },
   context: RequestContext,
 ): Promise<string> {
   return changeOnce(context, { noun: 'comment', id }, async (options) => {
-    const { comments, posts } = context.records;
-    const commentId = toId(id);
-    const comment = commentId && (await comments.find(commentId));
-    if (!comment) throw notFound('comment');
-    const post = await posts.find(comment.postId);
-    checkOwner(context.reader, post?.authorId ?? null);
-    return context.deps.store.comments.remove(comment.id, options);
+    const { id: found } = await findOnOwnPost(context, id);
+    return context.deps.store.comments.remove([found], options);
   });
+}
+
+/** Returns a comment on a post that the account of the token may change (R36). */
+async function findOnOwnPost({ records, reader }: RequestContext, id: string) {
+  const commentId = toId(id);
+  const comment = commentId && (await records.comments.find(commentId));
+  if (!comment) throw notFound('comment');
+  const post = await records.posts.find(comment.postId);
+  checkOwner(reader, post?.authorId ?? null);
+  return comment;
 }
 
 /**
@@ -168,7 +232,7 @@ async function changeOnce(
   const { requests } = context.deps.store;
   const changed = await (once === undefined ? act() : changeUnlessDone(once, requests, act));
   if (changed === false) throw notFound(noun);
-  context.writes?.note(changed);
+  noteReplay(context, changed);
   return toId(id) ?? id;
 }
 
@@ -182,9 +246,12 @@ async function findOwn(context: RequestContext, postId: string): Promise<Post> {
 }
 
 /** R23: the author is the account of the token. An invalid token is always refused. */
-function findWriter(context: RequestContext): MaybePromise<Account | undefined> {
+function findWriter(
+  context: RequestContext,
+  needsToken = context.deps.writesNeedToken,
+): MaybePromise<Account | undefined> {
   return andThen(context.facts.viewer(), (viewer) => {
-    if (viewer === undefined && context.deps.writesNeedToken) {
+    if (viewer === undefined && needsToken) {
       throw new AppError('missing_token', 'This mutation needs a bearer token.');
     }
     context.account = viewer?.username;
@@ -192,19 +259,23 @@ function findWriter(context: RequestContext): MaybePromise<Account | undefined> 
   });
 }
 
-/** Call it when a mutation begins: its write under the key of the operation, if any (R40). */
-function nextOnce(context: RequestContext): MaybePromise<Once | undefined> {
-  return context.writes?.next(async () => findWriter(context));
+/** The write of a mutation under the key of the operation, if any (R40). */
+function onceOf({ once }: RequestContext, writer: Account | undefined): Once | undefined {
+  return once && toOnce(writer, once.key, once.fingerprint);
+}
+
+/** Call it with what the store has returned for a write. */
+function noteReplay(context: RequestContext, result: unknown): void {
+  if (isRepeated(result)) context.replays += 1;
 }
 
 /**
- * As `nextOnce`, for mutations without an author: the token is checked only if writing needs one or
- * the request has a key, which belongs to the account of the token.
+ * For mutations without an author: the token is checked only if writing needs one or the request
+ * has a key, which belongs to the account of the token.
  */
 async function beginWrite(context: RequestContext): Promise<Once | undefined> {
-  const once = context.writes && (await nextOnce(context));
-  if (once === undefined && context.deps.writesNeedToken) await findWriter(context);
-  return once;
+  if (context.once === undefined && !context.deps.writesNeedToken) return undefined;
+  return onceOf(context, await findWriter(context));
 }
 
 /** R8. */

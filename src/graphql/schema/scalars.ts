@@ -5,7 +5,8 @@ import { toId } from '../../domain/ids.ts';
 import { parseLocalDateTime } from '../../domain/local-date-time.ts';
 import type { LogFacts } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import type { Once, Repeated } from '../../store/store.ts';
+import type { CommitOptions } from '../../store/file-index.ts';
+import type { Repeated } from '../../store/store.ts';
 
 /** The functions of a scalar. They throw a GraphQLError with a message for the client. */
 interface ScalarRules {
@@ -46,7 +47,7 @@ function textScalar(parse: (text: string) => string | undefined, refusal: string
   };
 }
 
-type Store = (once?: Once) => MaybePromise<Repeated | undefined>;
+type Store = (by?: CommitOptions) => MaybePromise<Repeated | undefined>;
 
 /**
  * A file of a multipart request, as the `upload` mutation receives it (Spec §4.1 rule 4, R19). A
@@ -56,10 +57,16 @@ type Store = (once?: Once) => MaybePromise<Repeated | undefined>;
 export class UploadedFile {
   readonly #facts: LogFacts;
   readonly #store: Store;
+  readonly #storedName: string;
 
-  constructor(facts: LogFacts, store: Store) {
+  constructor(facts: LogFacts, storedName: string, store: Store) {
     this.#facts = facts;
     this.#store = store;
+    this.#storedName = storedName;
+  }
+
+  get storedName(): string {
+    return this.#storedName;
   }
 
   /**
@@ -74,8 +81,8 @@ export class UploadedFile {
    * Stores the file; a value if the same was done before (R40). Files that are not stored are
    * removed at the end of the request.
    */
-  store(once?: Once): ReturnType<Store> {
-    return this.#store(once);
+  store(by?: CommitOptions): ReturnType<Store> {
+    return this.#store(by);
   }
 
   /** What graphql prints in an error about the value. */

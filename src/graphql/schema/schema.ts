@@ -16,11 +16,11 @@ import {
   isObjectType,
 } from 'graphql';
 import { toId } from '../../domain/ids.ts';
-import type { PostFilter } from '../../domain/readers.ts';
+import type { PostFilter, SeenComment } from '../../domain/readers.ts';
 import { andThen } from '../../maybe-promise.ts';
 import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/list-query.ts';
 import type { Range } from '../../store/store.ts';
-import type { Author, Comment, Post, PostStatus } from '../../store/model.ts';
+import type { Author, Comment, CommentStatus, Post, PostStatus } from '../../store/model.ts';
 import type { RequestContext } from '../context.ts';
 import { mutations } from './mutations.ts';
 import { scalarRules } from './scalars.ts';
@@ -39,7 +39,9 @@ export function createSchema(): GraphQLSchema {
       fieldOf(schema, typeName, name).resolve = resolver as unknown as FieldResolver;
     }
   }
-  fieldOf(schema, 'Subscription', 'commentAdded').subscribe = subscribeToComments as FieldResolver;
+  // The arguments are those of each subscriber (`documents/own-arguments.ts`).
+  fieldOf(schema, 'Subscription', 'commentAdded').subscribe = (_source, _args, { deps }) =>
+    deps.commentAdded.subscribe();
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
     for (const field of Object.values(type.getFields())) {
       const directives = field.astNode?.directives ?? [];
@@ -88,6 +90,9 @@ interface PostsArgs extends PageArgs {
   readonly author?: string | null;
   readonly status?: PostStatus | null;
 }
+interface CommentsArgs extends PageArgs {
+  readonly status?: CommentStatus | null;
+}
 const resolvers: Resolvers = {
   Query: {
     allPosts: (_, args: PostsArgs, context, info) =>
@@ -97,6 +102,10 @@ const resolvers: Resolvers = {
       if (id === undefined) return null;
       context.chargeObject(info);
       return andThen(context.records.posts.find(id), (post) => context.chargeTexts(post, info));
+    },
+    comments: (_, args: CommentsArgs, context, info) => {
+      const list = context.records.comments.all(args.status ?? undefined);
+      return context.readList(list, info, toRange(args));
     },
     me(_source, _args, context, info) {
       context.isPersonal = true;
@@ -116,14 +125,13 @@ const resolvers: Resolvers = {
   Post: {
     id: ({ id }: Post) => id,
     title: ({ title }: Post) => title,
+    rawTitle: ({ title }: Post) => title,
     content: ({ content }: Post) => content,
     comments: (post: Post, args: PageArgs, context, info) =>
       context.readList(context.records.comments.ofPost(post), info, toRange(args)),
-    author({ authorId }: Post, _, context, info) {
-      if (authorId === null) return null;
-      context.chargeObject(info);
-      return context.records.authors.find(authorId);
-    },
+    // Charged with the post.
+    author: ({ authorId }: Post, _, context) =>
+      authorId === null ? null : context.records.authors.find(authorId),
   },
 
   Author: {
@@ -134,20 +142,13 @@ const resolvers: Resolvers = {
   Comment: {
     id: ({ id }: Comment) => id,
     content: ({ content }: Comment) => content,
+    status: ({ status = 'PUBLISHED' }: SeenComment) => status,
+    post: ({ postId }: Comment, _, context, info) =>
+      andThen(context.records.posts.find(postId), (post) => context.chargeTexts(post, info)),
+    author: ({ authorId }: Comment, _, context) =>
+      authorId === null ? null : context.findAuthor(authorId),
   },
 };
-
-/** The event source of `commentAdded`. */
-function subscribeToComments(
-  _: unknown,
-  { postId }: { readonly postId?: string | null },
-  { deps }: RequestContext,
-): AsyncIterable<Comment> {
-  if (postId == null) return deps.commentAdded.subscribe();
-  // R38: of an id that names nothing, nothing comes.
-  const id = toId(postId);
-  return deps.commentAdded.subscribe((comment) => comment.postId === id);
-}
 
 /** R37, R46. */
 function toFilter({ author, status }: PostsArgs): PostFilter {

@@ -33,7 +33,7 @@ input CreatePostInput {
   "Its text, with at least one character that is not white space." content: String!
 }
 
-"What changes of a post; what is left out stays. A value is not null, and no text is blank."
+"What changes of a post; what is left out, or null, stays. No text is blank."
 input UpdatePostInput {
   "The new title." title: String
   "The new text." content: String
@@ -44,12 +44,20 @@ input UpdatePostInput {
 input CommentInput {
   "The id of the post that the comment belongs to." postId: String!
   "Its text, with at least one character that is not white space." content: String!
+  "The name of who writes it: one line of at most 100 characters." name: String
+}
+
+"Whether readers see a comment."
+enum CommentStatus {
+  "Waits for the post's author, or an administrator, who alone see it." PENDING
+  "For all who read the post." PUBLISHED
 }
 
 "A text of the blog."
 type Post {
   "A UUID." id: ID!
   "In upper case, however it was written." title: String! @uppercase
+  "The title as it was written." rawTitle: String!
   "The text as it was written." content: String
   "Its comments, oldest first. Null, with an error, where they do not fit into the result."
   comments(
@@ -58,6 +66,7 @@ type Post {
   ): [Comment]
   "How far the post has come." status: PostStatus
   "When the post was created, in UTC." createdAt: LocalDateTime
+  "When it became PUBLISHED for the first time, in UTC; null before." publishedAt: LocalDateTime
   "The id of its author; null where the post was created without a token." authorId: String
   "Who created the post; null where that was done without a token." author: Author
 }
@@ -81,6 +90,10 @@ type Comment {
   "The text as it was written." content: String!
   "When the comment was added, in UTC." createdAt: LocalDateTime
   "The id of the post that the comment belongs to." postId: String!
+  "The name that its writer gave." name: String
+  "The account that wrote it; null where that was done without a token." author: Author
+  "Whether readers see it." status: CommentStatus!
+  "The post that the comment belongs to." post: Post
 }
 
 "An account, which is the author of what it writes: the author with the same id."
@@ -93,7 +106,7 @@ type Account {
 
 "What can be read."
 type Query {
-  "All posts, newest first, or those that the arguments choose."
+  "All posts, newest first, or those that the arguments choose; published ones by publishedAt."
   allPosts(
     "So many of them, from 1 to 1000; without it, all." first: Int
     "Only those behind the post with this id, also where that has been removed." after: ID
@@ -102,6 +115,15 @@ type Query {
   ): [Post!]!
   "One post; null where no post has this id."
   postById("The id of the post." postId: String!): Post
+  """
+  Comments of all posts, newest first. Who may approve comments also gets those that wait, before
+  all others.
+  """
+  comments(
+    "So many of them, from 1 to 1000; without it, all." first: Int
+    "Only those behind the comment with this id, also where that has been removed." after: ID
+    "Only those that have this status." status: CommentStatus
+  ): [Comment!]!
   "The account of the token; null without one."
   me: Account
 }
@@ -118,6 +140,8 @@ type Mutation {
   upload("The file." file: Upload!): Boolean
   "Adds a comment to a post, tells all subscribers, and returns the comment's id."
   addComment("What to add, and to which post." commentInput: CommentInput!): UUID!
+  "Lets all readers see a comment, and returns it."
+  approveComment("The id of the comment." id: ID!): Comment!
   "Removes a comment and returns its id."
   deleteComment("The id of the comment." id: ID!): UUID!
 }

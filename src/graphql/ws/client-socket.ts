@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { type ConnectionMemory, uncountedBytesMax } from '../../memory-pool.ts';
+import { type ConnectionMemory, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
 import { queueBytesMin } from '../events/subscriber.ts';
 import type { CloseFrame } from './protocols.ts';
@@ -12,6 +12,20 @@ const stopMilliseconds = 1_500;
 /** Bytes of short events that are written together. */
 const joinedBytesMax = 16_384;
 
+/** Of a message that is not whole: counted as part of the connection. */
+const partBytesMax = 65_536;
+/** Memory of a packet in addition to its bytes; most clients send packets of 1,400 bytes. */
+const packetBytes = 256;
+/** RFC 6455 §5.2: a client's frames are masked. */
+const controlHeaderBytes = 6;
+/** A message has come whole after as many pings, so that what it holds is not held for ever. */
+const pingsMax = 4;
+const tooSlow: CloseFrame = { code: 1008, reason: 'The message comes too slowly: send it again' };
+export const full: CloseFrame = {
+  code: 1013,
+  reason: 'The server is serving too much at once: connect again later',
+};
+
 /** Ends each message, because the result is the last member of an object. */
 const brace = Buffer.from('}');
 
@@ -19,23 +33,35 @@ export interface Accepted {
   readonly webSocket: WebSocket;
   /** What the connection holds. */
   readonly memory: ConnectionMemory;
+  /** The client's (R34). */
+  readonly address: string;
 }
 
 /** None of its methods throws. */
 export class ClientSocket {
   readonly memory: ConnectionMemory;
+  readonly address: string;
   readonly #webSocket: WebSocket;
   /** The TCP socket, to which events are written directly. */
   readonly #socket: Socket;
   /** The current limit for bytes queued for one socket. */
   readonly #getQueueBytesMax: () => number;
-  /** Set it for each message, ping and pong: true if anything has arrived since the last ping. */
-  isHeard = true;
+  /** What `ws` keeps of a message until it is whole. */
+  readonly #part: Reservation;
+  #partBytes = 0;
+  #packets = 0;
+  /** Pings since the message began. */
+  #partPings = 0;
+  /** True if anything has arrived since the last ping. */
+  #isHeard = true;
 
-  constructor({ webSocket, memory }: Accepted, socket: Socket, getQueueBytesMax: () => number) {
+  constructor(accepted: Accepted, socket: Socket, getQueueBytesMax: () => number) {
+    const { webSocket, memory, address } = accepted;
     this.#webSocket = webSocket;
+    this.address = address;
     this.#socket = socket;
     this.memory = memory;
+    this.#part = memory.open();
     this.#getQueueBytesMax = getQueueBytesMax;
   }
 
@@ -75,6 +101,29 @@ export class ClientSocket {
     return new Promise((resolve) => this.#whenTaken(resolve));
   }
 
+  /** Counts what is kept of a packet until a message is whole. False: it is too much. */
+  countPacket(bytes: number): boolean {
+    this.#isHeard = true;
+    this.#partBytes += bytes;
+    this.#packets += 1;
+    const held = this.#partBytes + this.#packets * packetBytes;
+    return held <= partBytesMax || this.#part.grow(held - this.#part.bytes);
+  }
+
+  /** Call it for each ping and pong, which may come in the middle of a message. */
+  endControl(payloadBytes: number): void {
+    this.#partBytes -= payloadBytes + controlHeaderBytes;
+    if (this.#partBytes <= 0) this.endMessage();
+  }
+
+  /** Call it when a message is whole, and when the socket is gone. */
+  endMessage(): void {
+    this.#part.release();
+    this.#partBytes = 0;
+    this.#packets = 0;
+    this.#partPings = 0;
+  }
+
   /** Reads no more for now. */
   pause(): void {
     this.#webSocket.pause();
@@ -87,26 +136,24 @@ export class ClientSocket {
 
   /** Sends a ping. Terminates a client that has not responded to the last one. */
   ping(): void {
-    // A client that is owed bytes is judged by the rate at which it takes them (`http/server`).
-    if (!this.#isOpen() || this.#socket.writableLength > 0) return;
-    if (this.isHeard) this.#webSocket.ping();
+    if (this.#part.bytes > 0 && (this.#partPings += 1) >= pingsMax) return this.close(tooSlow);
+    // A client that is owed bytes is judged by the rate at which it takes them (`http/server`), and
+    // one that is not read cannot answer.
+    if (!this.#isOpen() || this.#socket.writableLength > 0 || this.#webSocket.isPaused) return;
+    if (this.#isHeard) this.#webSocket.ping();
     else this.#webSocket.terminate();
-    this.isHeard = false;
+    this.#isHeard = false;
   }
 
   close({ code, reason }: CloseFrame): void {
     this.#webSocket.close(code, cutReason(reason));
+    this.resume(); // for the answer
   }
 
   /** Resolves when a socket that is being closed is gone. */
   gone(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#webSocket.terminate(), stopMilliseconds);
-      this.#webSocket.once('close', () => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    setTimeout(() => this.#webSocket.terminate(), stopMilliseconds).unref();
+    return new Promise((resolve) => void this.#webSocket.once('close', resolve));
   }
 
   /** The callback of an empty write is called after all bytes, or when the socket closes. */

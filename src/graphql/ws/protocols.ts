@@ -27,31 +27,39 @@ import { AppError } from '../../errors.ts';
 import { isObject } from '../../http/json.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import { type GraphqlError, toPlainError } from '../errors.ts';
-import { decodeRequest } from '../http/messages.ts';
+import { decodeRequest, isEmpty } from '../http/messages.ts';
 
 /** The protocol of an operation, in which it is answered (R28). */
 export type OperationProtocol = 'newer' | 'older';
 
-/** Limit for the id of an operation, by which the operation is kept in memory. */
-const idLengthMax = 128;
+/** As it came, because it is sent back so. On the older protocol it may be a number (R28). */
+export type OperationId = string | number;
+
+/** Limit for the id of an operation, which is kept in memory and sent with each event. */
+const idLengthMax = 1_024;
 
 /** The message of a result is this prefix, the result's JSON, and `}`. */
-export function resultPrefix(protocol: OperationProtocol, id: string): string {
+export function resultPrefix(protocol: OperationProtocol, id: OperationId): string {
   const type = protocol === 'newer' ? 'next' : 'data';
   return `{"type":"${type}","id":${JSON.stringify(id)},"payload":`;
 }
 
 export function errorMessage(
   protocol: OperationProtocol,
-  id: string,
+  id: OperationId,
   errors: readonly GraphqlError[],
 ): string {
-  // R31: a single error is sent as an object, as most servers of the older protocol do.
-  const payload = protocol === 'older' && errors.length === 1 ? errors[0] : errors;
+  const payload = protocol === 'older' ? toOne(errors) : errors;
   return JSON.stringify({ type: 'error', id, payload });
 }
 
-export function completeMessage(id: string): string {
+/** R28: the first error, with the others in its `extensions`. */
+function toOne([first, ...errors]: readonly GraphqlError[]): object | undefined {
+  if (first === undefined || errors.length === 0) return first;
+  return { ...first, extensions: { ...first.extensions, errors } };
+}
+
+export function completeMessage(id: OperationId): string {
   return JSON.stringify({ type: 'complete', id });
 }
 
@@ -64,7 +72,7 @@ export interface CloseFrame {
 /** An operation to run. */
 export interface Start {
   readonly kind: 'start';
-  readonly id: string;
+  readonly id: OperationId;
   readonly request: GraphqlRequest;
   readonly protocol: OperationProtocol;
 }
@@ -72,8 +80,8 @@ export interface Start {
 /** What one message of a client asks for. */
 export type ClientMessage =
   | Start
-  | { readonly kind: 'init'; readonly id: string | undefined; readonly payload: unknown }
-  | { readonly kind: 'stop'; readonly id: string }
+  | { readonly kind: 'init'; readonly id: OperationId | undefined; readonly payload: unknown }
+  | { readonly kind: 'stop'; readonly id: OperationId }
   | { readonly kind: 'send'; readonly text: string }
   | { readonly kind: 'close'; readonly frame: CloseFrame }
   | { readonly kind: 'nothing' };
@@ -81,20 +89,22 @@ export type ClientMessage =
 /** One sub-protocol. */
 export interface Protocol {
   readonly name: 'graphql-transport-ws' | 'graphql-ws';
-  /** `message` is any JSON value. Never throws. */
+  /** `message` is any JSON value, or undefined for what is no JSON. Never throws. */
   decode(message: unknown): ClientMessage;
-  /** What follows from a message that is not JSON; `why` is a sentence. */
-  unreadable(why: string): ClientMessage;
   /** What is sent, and the close code, if `connection_init` is refused (R29). */
-  rejection(message: string, id: string | undefined): { readonly text?: string } & CloseFrame;
-  /** Sent to a client that is disconnected because it sends too many messages. */
-  readonly tooManyMessages: CloseFrame;
+  rejection(message: string, id: OperationId | undefined): { readonly text?: string } & CloseFrame;
   /** If defined, an operation before `connection_init` closes the socket, else it waits (R28). */
   readonly uninitialised: CloseFrame | undefined;
   /** If defined, a second `connection_init` closes the socket, else it is acknowledged again. */
   readonly secondInit: CloseFrame | undefined;
   /** Sent at an interval, so that proxies keep the connection open. */
   readonly keepAlive: string | undefined;
+}
+
+/** The error of an operation whose message is longer than a body (R28). */
+export function tooLongMessage({ protocol, id }: Start, bytesMax: number): string {
+  const why = `A message has at most ${bytesMax} bytes (BODY_BYTES_MAX): send files over HTTP.`;
+  return errorMessage(protocol, id, [toPlainError('PAYLOAD_TOO_LARGE', why)]);
 }
 
 /** The reply to `connection_init`, which is the same in both protocols. */
@@ -106,10 +116,12 @@ const pongLengthMax = 4_096;
 /** The newer protocol: sub-protocol `graphql-transport-ws`, as in the library `graphql-ws`. */
 export const newerProtocol: Protocol = {
   name: GRAPHQL_TRANSPORT_WS_PROTOCOL,
-  decode: (message) => decodeNewer(message) ?? invalid('Invalid message'),
-  unreadable: invalid,
+  decode(message) {
+    const decoded = isNewer(message) ? decode(message) : notValid;
+    if (typeof decoded !== 'string') return decoded;
+    return { kind: 'close', frame: { code: CloseCode.BadRequest, reason: decoded } };
+  },
   rejection: (message) => ({ code: CloseCode.Forbidden, reason: message }),
-  tooManyMessages: { code: 4429, reason: 'Too many messages' },
   uninitialised: { code: CloseCode.Unauthorized, reason: 'Unauthorized' },
   secondInit: {
     code: CloseCode.TooManyInitialisationRequests,
@@ -119,43 +131,83 @@ export const newerProtocol: Protocol = {
   keepAlive: undefined,
 };
 
-/** Decodes a message of the newer protocol; undefined if it is invalid. */
-function decodeNewer(value: unknown): ClientMessage | undefined {
-  const message = validate(withQuery(value));
-  if (message === undefined) return undefined;
-  switch (message.type) {
-    case MessageType.ConnectionInit:
-      return { kind: 'init', id: undefined, payload: message.payload };
-    case MessageType.Subscribe: {
-      if (message.id.length > idLengthMax) return undefined;
-      const request = tryDecode((value as typeof message).payload);
-      if (request instanceof AppError) return undefined;
-      return { kind: 'start', id: message.id, request, protocol: 'newer' };
-    }
-    case MessageType.Complete:
-      return { kind: 'stop', id: message.id };
-    case MessageType.Ping: {
-      const pong = { type: MessageType.Pong };
-      const text = JSON.stringify({ ...pong, payload: message.payload });
-      return { kind: 'send', text: text.length > pongLengthMax ? JSON.stringify(pong) : text };
-    }
-    case MessageType.Pong:
-      return { kind: 'nothing' };
-    case MessageType.ConnectionAck:
-    case MessageType.Next:
-    case MessageType.Error:
-    default:
-      return undefined;
+/**
+ * The older protocol: sub-protocol `graphql-ws`, or none, as in `subscriptions-transport-ws`. It
+ * also accepts the message types of the newer protocol (R28). After an invalid message it sends an
+ * error and keeps the socket open, as its reference server does.
+ */
+export const olderProtocol: Protocol = {
+  name: DEPRECATED_GRAPHQL_WS_PROTOCOL,
+  decode(message) {
+    const fields = isObject(message) ? message : {};
+    const decoded = decode(fields);
+    return typeof decoded === 'string' ? refuse(fields, decoded) : decoded;
+  },
+  rejection: (message, id) => ({ text: connectionError(message, id), code: 1011, reason: message }),
+  uninitialised: undefined,
+  secondInit: undefined,
+  keepAlive: '{"type":"ka"}',
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const notValid = 'The message is not valid: see the protocol.';
+const needsId = `An operation needs an id: a number, or a text of ${idLengthMax} characters.`;
+
+/** Whether the library takes it. Its error could repeat the whole message. */
+function isNewer(message: unknown): message is Fields {
+  if (!isObject(message)) return false;
+  // `decodeRequest` checks an operation, and takes more: a hash alone, empty values.
+  const { type, payload } = message;
+  const isStart = type === MessageType.Subscribe && isObject(payload);
+  const checked = isStart ? { query: '' } : isEmpty(payload) ? undefined : payload;
+  try {
+    validateMessage({ ...message, payload: checked });
+    return true;
+  } catch {
+    return false;
   }
 }
 
-/** Undefined for a message that the library refuses: the error could repeat the whole message. */
-function validate(message: unknown): ReturnType<typeof validateMessage> | undefined {
-  try {
-    return validateMessage(message);
-  } catch {
-    return undefined;
+/** Decodes a message of either protocol, or says why it is not valid. */
+function decode(message: Fields): ClientMessage | string {
+  const { type, payload } = message;
+  const id = idOf(message);
+  switch (type) {
+    case 'connection_init':
+      return { kind: 'init', id, payload };
+    case 'start':
+    case 'subscribe': {
+      if (id === undefined) return needsId;
+      const request = tryDecode(payload);
+      if (request instanceof AppError) return request.message;
+      return { kind: 'start', id, request, protocol: protocolOf(message) };
+    }
+    case 'stop':
+    case 'complete':
+      return id === undefined ? needsId : { kind: 'stop', id };
+    case 'ping': {
+      const text = JSON.stringify({ type: 'pong', payload });
+      return { kind: 'send', text: text.length > pongLengthMax ? '{"type":"pong"}' : text };
+    }
+    case 'pong':
+      return { kind: 'nothing' };
+    case 'connection_terminate':
+      return { kind: 'close', frame: { code: 1000, reason: '' } };
+    default:
+      return notValid;
   }
+}
+
+/**
+ * Choice: the token may be in the payload of `connection_init`, because browsers cannot set headers
+ * (R23); in it or in its `headers`, as clients of Hasura have it.
+ */
+export function findAuthorization(init: Fields): string | undefined {
+  return [init, init['headers']]
+    .filter(isObject)
+    .map((held) => held['Authorization'] ?? held['authorization'])
+    .find((value) => typeof value === 'string');
 }
 
 /** Returns the request, or why it is refused. */
@@ -168,81 +220,26 @@ function tryDecode(payload: unknown): GraphqlRequest | AppError {
   }
 }
 
-/** The library requires a query, which a persisted operation sent by its hash does not have. */
-function withQuery(value: unknown): unknown {
-  if (!isObject(value) || value['type'] !== MessageType.Subscribe) return value;
-  const { payload } = value;
-  return isObject(payload)
-    ? { ...value, payload: { ...payload, query: payload['query'] ?? '' } }
-    : value;
+function idOf({ id }: Fields): OperationId | undefined {
+  const isId = typeof id === 'number' || (typeof id === 'string' && id.length <= idLengthMax);
+  return isId ? id : undefined;
 }
 
-function invalid(reason: string): ClientMessage {
-  return { kind: 'close', frame: { code: CloseCode.BadRequest, reason } };
-}
-
-/**
- * The older protocol: sub-protocol `graphql-ws`, or none, as in `subscriptions-transport-ws`. It
- * also accepts the message types of the newer protocol (R28). After an invalid message it sends an
- * error and keeps the socket open, as its reference server does.
- */
-export const olderProtocol: Protocol = {
-  name: DEPRECATED_GRAPHQL_WS_PROTOCOL,
-  decode(message) {
-    if (!isObject(message)) return unreadable('A message is a JSON object.');
-    switch (message['type']) {
-      case 'connection_init':
-        return { kind: 'init', id: idOf(message), payload: message['payload'] };
-      case 'start':
-      case 'stop':
-        return decodeOlderOperation(message, message['type']);
-      case 'connection_terminate':
-        return { kind: 'close', frame: { code: 1000, reason: '' } };
-      default:
-        return (
-          decodeNewer(message) ?? refuse(message, 'The message is not valid in this protocol.')
-        );
-    }
-  },
-  unreadable,
-  rejection: (message, id) => ({ text: connectionError(message, id), code: 1011, reason: message }),
-  tooManyMessages: { code: 1008, reason: 'Too many messages' },
-  uninitialised: undefined,
-  secondInit: undefined,
-  keepAlive: '{"type":"ka"}',
-};
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function decodeOlderOperation(message: Fields, type: 'start' | 'stop'): ClientMessage {
-  const id = idOf(message);
-  if (id === undefined) {
-    return unreadable(
-      `A ${type} needs the id of an operation, of at most ${idLengthMax} characters.`,
-    );
-  }
-  if (type === 'stop') return { kind: 'stop', id };
-  const request = tryDecode(message['payload']);
-  if (request instanceof AppError) return refuse(message, request.message);
-  return { kind: 'start', id, request, protocol: 'older' };
-}
-
-function idOf({ id }: Fields): string | undefined {
-  return typeof id === 'string' && id !== '' && id.length <= idLengthMax ? id : undefined;
+function protocolOf({ type }: Fields): OperationProtocol {
+  return type === 'subscribe' ? 'newer' : 'older';
 }
 
 /** With an error of the operation if the message has an id, else with one of the connection. */
 function refuse(message: Fields, why: string): ClientMessage {
   const id = idOf(message);
-  if (id === undefined) return unreadable(why);
-  const text = errorMessage('older', id, [toPlainError('BAD_USER_INPUT', why)]);
+  const errors = [toPlainError('BAD_USER_INPUT', why)];
+  const text =
+    id === undefined
+      ? connectionError(why, undefined)
+      : errorMessage(protocolOf(message), id, errors);
   return { kind: 'send', text };
 }
 
-function unreadable(why: string): ClientMessage {
-  return { kind: 'send', text: connectionError(why, undefined) };
-}
-
-function connectionError(message: string, id: string | undefined): string {
+function connectionError(message: string, id: OperationId | undefined): string {
   return JSON.stringify({ type: 'connection_error', id, payload: { message } });
 }

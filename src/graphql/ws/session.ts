@@ -13,15 +13,16 @@
  *     close                    close              upgrade.ts → end; state: closed
  *
  * 1. Messages are read in the order received. One of over 512 bytes waits, as bytes, for a turn of
- *    the scheduler; until it is read nothing more is read from the socket.
+ *    the scheduler. Nothing more is read from the socket until it is read, and while operations of
+ *    64 KiB wait to start: a burst is slowed.
  * 2. Before the acknowledgement `subscribe` closes the socket in the newer protocol (4401), and
  *    waits in the older one. Both close it 5 s after the upgrade (4408).
  * 3. Operations start in the order received: a subscription has joined its group before a mutation
  *    after it runs. At most 10 queries and mutations run, and none starts while more is queued for
  *    the client than may be. For example, of 12 queries the 11th starts when the client has taken
  *    the result of one of the first 10.
- * 4. A fault of an operation ends this operation (`error`); a fault of the protocol, a client that
- *    does not read, and too many messages end the socket.
+ * 4. A fault of an operation, and a message longer than a body, end this operation (`error`); a
+ *    fault of the protocol, and a client that does not read, end the socket.
  */
 
 import { findBefore } from '../../auth/access.ts';
@@ -29,42 +30,35 @@ import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import { poolIsFull } from '../../memory-pool.ts';
-import { toPlainError, toRefusal } from '../errors.ts';
-import type { ClientSocket } from './client-socket.ts';
+import { toRefusal } from '../errors.ts';
+import { type ClientSocket, full } from './client-socket.ts';
 import { operationBytes, type SocketDeps, SocketOperation } from './operation.ts';
 import {
   type ClientMessage,
   type CloseFrame,
-  completeMessage,
   connectionAck,
   errorMessage,
+  findAuthorization,
+  type OperationId,
   type Protocol,
   type Start,
+  tooLongMessage,
 } from './protocols.ts';
 
 /** Timeout for `connection_init`, which clients send as soon as the socket is open. */
 const initTimeoutMilliseconds = 5_000;
-/** Far more than a user, or a page that is loading, causes. */
-const messagesPerSecondMax = 200;
-/** Active operations of one socket, including subscriptions: a page has about ten. */
-const operationsMax = 100;
-/** Memory of the operations of one socket, including those that wait to start, in bytes. */
-const operationBytesMax = 1_048_576;
 /** Queries and mutations of one socket that may run at the same time; others wait. */
 const executingMax = 10;
 
+/** Operations of one socket that wait to start; while more do, it is not read. */
+const waitingBytesMax = 65_536;
 /** Longer messages are read in turns of the event loop; until then they wait as bytes. */
 const smallMessageBytes = 512;
-const full: CloseFrame = { code: 1013, reason: 'The server is serving too much at once' };
-const tooManyOperations = toPlainError(
-  'PAYLOAD_TOO_LARGE',
-  'Too many operations are under way on this connection.',
-);
+/** Memory of a message that waits, in addition to its bytes. */
+const messageBytes = 256;
 
-/** Approximate memory of a value of the variables, in bytes: an empty object takes the most. */
-const valueBytes = 64;
-/** The decoder accepts no more (`variableValuesMax`), and each is at least two bytes of JSON. */
-const valuesMax = 1_000;
+/** Memory of the values of variables: 32 bytes for one of JSON, and the decoder takes no more. */
+const valueBytesMax = 64_000;
 
 export class Session {
   readonly client: ClientSocket;
@@ -79,8 +73,6 @@ export class Session {
   #isStarting = false;
   #state: 'new' | 'ready' | 'closed' = 'new';
   #authorization: string | undefined;
-  #second = 0;
-  #messages = 0;
   #keepAliveDue = false;
 
   constructor(
@@ -99,16 +91,16 @@ export class Session {
 
   /** Receives one message of the client, text or binary (R28), in order. Never throws. */
   receive(bytes: Buffer): void {
-    if (this.#state === 'closed' || !this.countMessage()) return;
+    this.client.endMessage();
+    if (this.#state === 'closed') return;
     if (bytes.length <= smallMessageBytes && this.#unread === 0) return this.#read(bytes);
     const memory = this.client.memory.open();
-    if (!memory.grow(bytes.length)) return this.close(full);
+    if (!memory.grow(bytes.length + messageBytes)) return this.close(full);
     this.#unread += 1;
     this.client.pause();
     void this.#deps.engine.scheduler.run(() => {
       memory.release();
       this.#unread -= 1;
-      if (this.#unread === 0) this.client.resume();
       if (this.#state !== 'closed') this.#read(bytes);
     });
   }
@@ -119,23 +111,26 @@ export class Session {
     } catch (error) {
       this.#fail(error);
     }
-    // What a client that does not read asks for would only be queued.
-    if (this.client.isBacklogged()) this.client.pause();
+    this.readOn();
   }
 
-  /**
-   * Notes that the client is there, and counts a message, ping or pong. Returns false if the client
-   * has sent too many: the socket is closed then.
-   */
-  countMessage(): boolean {
-    this.client.isHeard = true;
-    const second = Math.floor(this.#deps.now() / 1000);
-    if (second !== this.#second) this.#messages = 0;
-    this.#second = second;
-    this.#messages += 1;
-    if (this.#messages <= messagesPerSecondMax) return true;
-    this.close(this.#protocol.tooManyMessages);
-    return false;
+  /** Call it for each ping, to which `ws` has sent a pong, and each pong. */
+  countControl({ length }: Buffer): void {
+    this.client.endControl(length);
+    this.readOn();
+  }
+
+  /** Call it for each packet: what a client sends shows that it is there, and is counted. */
+  countPacket(bytes: number): void {
+    if (!this.client.countPacket(bytes)) this.close(full);
+  }
+
+  /** Reads on if what was read is done, and what it asked for is read. */
+  readOn(): void {
+    if (this.#state === 'closed') return;
+    const isBehind = this.#unread > 0 || (this.#state === 'ready' && this.#hasManyWaiting());
+    if (isBehind || this.client.isBacklogged()) this.client.pause();
+    else this.client.resume();
   }
 
   /** Call it at an interval: detects a dead client, and keeps the connection open. */
@@ -150,7 +145,7 @@ export class Session {
 
   /** Call it when the client has taken all that was queued: operations that wait may start. */
   drained(): void {
-    this.client.resume();
+    this.readOn();
     this.#startWaiting();
   }
 
@@ -170,6 +165,7 @@ export class Session {
   end(): void {
     this.#state = 'closed';
     clearTimeout(this.#initTimer);
+    this.client.endMessage();
     for (const operation of this.operations.values()) operation.stop();
   }
 
@@ -184,7 +180,7 @@ export class Session {
       return this.#protocol.decode(parseJson(bytes));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return this.#protocol.unreadable('The message is not JSON that can be read');
+      return this.#protocol.decode(undefined);
     }
   }
 
@@ -220,45 +216,49 @@ export class Session {
     clearTimeout(this.#initTimer);
     this.#initTimer = undefined; // a timer and what it would call are 300 bytes
     this.#state = 'ready';
-    // Choice: the token may be in the payload, because browsers cannot set headers (R23).
-    const authorization = init['Authorization'] ?? init['authorization'];
-    if (typeof authorization === 'string') this.#authorization = toStored(authorization);
+    const authorization = findAuthorization(init);
+    if (authorization !== undefined) this.#authorization = toStored(authorization);
     this.client.send(connectionAck);
     this.#startWaiting();
   }
 
-  #start(start: Start, messageBytes: number): void {
+  #start(start: Start, length: number): void {
     const { uninitialised } = this.#protocol;
     const { id, protocol, request } = start;
     if (this.#state === 'new' && uninitialised) return this.close(uninitialised);
-    const earlier = this.operations.get(id);
+    const { bodyBytesMax } = this.#deps.config;
+    if (length > bodyBytesMax) return this.client.send(tooLongMessage(start, bodyBytesMax));
+    const key = String(id);
+    const earlier = this.operations.get(key);
     if (earlier !== undefined && protocol === 'newer') {
       return this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
     }
     earlier?.stop();
-    const reservation = this.client.memory.openLasting();
-    const values = request.variables ? Math.min(valuesMax, messageBytes / 2) : 0;
+    // Before `connection_init` a socket is read on, so that what waits needs a small share (R47).
+    const { memory } = this.client;
+    const reservation = this.#state === 'new' ? memory.openLasting() : memory.open();
+    const values = request.variables ? Math.min(valueBytesMax, 32 * length) : 0;
     // A character of a text takes up to two bytes.
-    const bytes = operationBytes + 2 * messageBytes + values * valueBytes;
-    const hasRoom = this.#hasRoom(bytes);
-    if (!hasRoom || !reservation.grow(bytes)) {
-      const error = hasRoom ? toRefusal(poolIsFull()) : tooManyOperations;
-      return this.client.send(errorMessage(protocol, id, [error]));
+    if (!reservation.grow(operationBytes + 2 * length + values)) {
+      return this.client.send(errorMessage(protocol, id, [toRefusal(poolIsFull())]));
     }
-    this.operations.set(id, new SocketOperation(start, reservation, this));
+    this.operations.set(key, new SocketOperation(start, reservation, this));
     this.#startWaiting();
   }
 
-  #hasRoom(bytes: number): boolean {
-    let sum = bytes;
-    for (const { reservation } of this.operations.values()) sum += reservation.bytes;
-    return this.operations.size < operationsMax && sum <= operationBytesMax;
+  #hasManyWaiting(): boolean {
+    let bytes = 0;
+    for (const operation of this.operations.values()) bytes += operation.waitingBytes;
+    return bytes > waitingBytesMax;
   }
 
   /** Returns the first operation that has not started, if one more may run. */
   #findNext(): SocketOperation | undefined {
     if (this.#executing >= executingMax || this.client.isBacklogged()) return undefined;
-    return Array.from(this.operations.values()).find(({ request }) => request !== undefined);
+    for (const operation of this.operations.values()) {
+      if (operation.request !== undefined) return operation;
+    }
+    return undefined;
   }
 
   /** Starts operations that wait. A fault of the service ends this socket alone. */
@@ -271,8 +271,8 @@ export class Session {
   async #startAll(): Promise<void> {
     const findViewer = () => this.#deps.viewerOf({ header: () => this.#authorization });
     for (let next = this.#findNext(); next !== undefined; next = this.#findNext()) {
-      const { hasOwners } = this.#deps.engine;
-      const viewer = hasOwners ? await findBefore(findViewer) : findViewer;
+      const { hasReaders } = this.#deps.engine;
+      const viewer = hasReaders ? await findBefore(findViewer) : findViewer;
       this.#executing += 1;
       const run = next.run(this.#deps, viewer).catch(this.#fail);
       void run.finally(() => {
@@ -281,13 +281,14 @@ export class Session {
       });
     }
     this.#isStarting = false;
+    this.readOn();
   }
 
-  #stop(id: string): void {
-    const operation = this.operations.get(id);
+  #stop(id: OperationId): void {
+    const operation = this.operations.get(String(id));
     operation?.stop();
     // The older protocol confirms a stop; in the newer one nothing may follow.
-    if (operation?.protocol === 'older') this.client.send(completeMessage(id));
+    if (operation?.protocol === 'older') this.client.send(operation.toComplete());
   }
 }
 

@@ -5,14 +5,13 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError, overloaded } from '../../errors.ts';
+import { createClientAddress } from '../../http/client-address.ts';
 import { refuseForeign } from '../../http/origins.ts';
 import { checkMessage, hasBody, parseTarget } from '../../http/server/incoming.ts';
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
-import { endWithProblem } from '../../http/server/raw-response.ts';
 import type { UpgradeListener } from '../../http/server/server.ts';
 import { createQueueLimit } from '../events/subscriber.ts';
 import { type Accepted, ClientSocket } from './client-socket.ts';
@@ -26,16 +25,14 @@ interface WebSocketEndpointDeps extends SocketDeps {
   readonly observer: Observer;
 }
 
+type Given = Omit<Accepted, 'address'>;
+
 /** How long a client may take to answer a close frame before its socket is destroyed. */
 const closeMilliseconds = 5_000;
-/**
- * A message, and what `ws` keeps until it is whole, are part of the memory of a connection: files
- * and larger requests are sent over HTTP. Each fragment, and each packet of a frame, takes memory
- * in addition to its bytes; most clients send one fragment, in packets of about 1,400 bytes.
- */
-const messageBytesMax = 65_536;
-const fragmentsMax = 32;
-const packetsMax = 64;
+/** In bodies: a message that is longer than one is read for its id alone (R28). */
+const messageBodiesMax = 4;
+/** Each fragment takes memory in addition to its bytes; most clients send one. */
+const fragmentsMax = 256;
 /** The path on which sockets are accepted. */
 const endpoint = { route: '/graphql' };
 
@@ -43,32 +40,26 @@ const protocols: readonly Protocol[] = [newerProtocol, olderProtocol];
 
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const { config, observer, createUuid } = deps;
+  const addressOf = createClientAddress(config.trustedProxies);
   const open = new Set<Session>();
   const getQueueBytesMax = createQueueLimit(config, open);
   let closing = false;
-  const server = new WebSocketServer(serverOptions);
-  const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, why: AppError): void => {
-    const id = createUuid();
-    const sent = endWithProblem(socket, why, id);
-    // A path chosen by a client must not become a route in the log.
-    const found = why.code === 'not_found' ? undefined : endpoint;
-    observeAtOnce(toObserved(incoming, id, found), sent, observer);
-  };
-  // Without a listener `ws` would send an HTML response.
-  server.on('wsClientError', (_error, socket, incoming) => {
-    const why = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
-    refuseHandshake(incoming, socket, why);
+  const server = new WebSocketServer(toServerOptions(config));
+  // Without a listener `ws` would send an HTML response. `handleUpgrade` passes the error on.
+  server.on('wsClientError', () => {
+    throw new AppError('malformed_request', 'The WebSocket handshake is not valid.');
   });
-  const accept = (incoming: IncomingMessage, protocol: Protocol, accepted: Accepted): void => {
+  const accept = (incoming: IncomingMessage, protocol: Protocol, given: Given): void => {
     const request = toObserved(incoming, createUuid(), endpoint);
     observeAtOnce(request, { status: 101, bytes: 0 }, observer);
     const observeClose = observer.openSession(request);
     const { socket, headers } = incoming;
-    const client = new ClientSocket(accepted, socket, getQueueBytesMax);
+    const address = addressOf(request);
+    const client = new ClientSocket({ ...given, address }, socket, getQueueBytesMax);
     const session = new Session(deps, client, { protocol, authorization: headers.authorization });
     open.add(session);
-    listen(accepted.webSocket, socket, session);
-    accepted.webSocket.on('close', (code) => {
+    listen(given.webSocket, socket, session);
+    given.webSocket.on('close', (code) => {
       open.delete(session);
       session.end();
       observeClose(code);
@@ -86,21 +77,19 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
      * A listener for the server's `upgrade` event. The socket must have a listener for `error`.
      * Never throws; a rejection is a complete HTTP response.
      */
-    upgrade: ((incoming, socket, { head, memory }) => {
+    upgrade: ((incoming, socket, { head, memory, refuse }) => {
       try {
         const protocol = checkHandshake(incoming, config);
-        if (closing) {
-          throw new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
-        }
-        if (open.size >= config.connectionsMax / 2) {
-          throw overloaded('Too many WebSockets are open.', 5);
-        }
+        checkCapacity({ closing, size: open.size }, config);
         const take = (ws: WebSocket): void => accept(incoming, protocol, { webSocket: ws, memory });
         server.handleUpgrade(incoming, socket, head, take);
       } catch (error) {
-        if (error instanceof AppError) return refuseHandshake(incoming, socket, error);
+        // A path chosen by a client must not become a route in the log.
+        if (error instanceof AppError) {
+          return refuse(error, error.code === 'not_found' ? undefined : endpoint);
+        }
         deps.log('error', 'upgrade failed', { reason: String(error) });
-        refuseHandshake(incoming, socket, new AppError('internal_error', 'The server failed.'));
+        refuse(new AppError('internal_error', 'The server failed.'), endpoint);
       }
     }) satisfies UpgradeListener,
     /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
@@ -112,30 +101,40 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   };
 }
 
+function checkCapacity(
+  { closing, size }: { readonly closing: boolean; readonly size: number },
+  { connectionsMax }: Config,
+): void {
+  if (closing) {
+    throw new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
+  }
+  if (size >= connectionsMax / 2) throw overloaded('Too many WebSockets are open.', 5);
+}
+
 function listen(webSocket: WebSocket, socket: Socket, session: Session): void {
   socket.on('drain', () => session.drained());
+  socket.on('data', ({ length }: Buffer) => session.countPacket(length));
   webSocket.on('message', (data: RawData) => {
     session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
   });
-  // Pings and pongs count for the limit of messages, and show that the client is there.
-  webSocket.on('ping', () => session.countMessage());
-  webSocket.on('pong', () => session.countMessage());
+  const count = (data: Buffer): void => session.countControl(data);
+  webSocket.on('ping', count).on('pong', count);
   // An invalid frame or a reset; `ws` then closes the socket.
   webSocket.on('error', () => session.end());
 }
 
-const serverOptions = {
+const toServerOptions = ({ bodyBytesMax }: Pick<Config, 'bodyBytesMax'>) => ({
   noServer: true,
   clientTracking: false,
   perMessageDeflate: false,
-  maxPayload: messageBytesMax,
+  maxPayload: Math.min(messageBodiesMax * bodyBytesMax, 2 ** 31 - 1),
   maxFragments: fragmentsMax,
-  maxBufferedChunks: packetsMax,
+  maxBufferedChunks: 0, // counted by `countPacket`
   // One message per iteration: a packet with a thousand messages must not delay other sockets.
   allowSynchronousEvents: false,
   closeTimeout: closeMilliseconds,
   handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
-};
+});
 
 /** Returns the sub-protocol of the socket. Throws an AppError for a request to refuse. */
 function checkHandshake(
@@ -148,7 +147,7 @@ function checkHandshake(
   }
   const target = parseTarget(incoming.url ?? '');
   if (target.path !== '/graphql') {
-    throw new AppError('not_found', 'There is no WebSocket at this path.');
+    throw new AppError('not_found', 'There is no WebSocket at this path: connect to /graphql.');
   }
   const host = target.host ?? incoming.headers.host ?? '';
   refuseForeign({ host, header: (name) => incoming.headers[name]?.toString() }, config);

@@ -1,11 +1,11 @@
 /**
  * Parses the headers of a multipart body: its media type, and the header block of each part (Spec
- * §2.7, RFC 7578 §4). They are read strictly, because a part that is misread is lost: busboy would
- * accept duplicate names, an empty name as none, and `%22` unchanged.
+ * §2.7, RFC 7578 §4). busboy has judged the lines; what they say is read here, because busboy drops
+ * a part whose disposition it does not understand, and knows neither `name*` nor encoded words.
  */
 
 import { isUtf8 } from 'node:buffer';
-import { AppError } from '../../errors.ts';
+import { AppError, invalidBody } from '../../errors.ts';
 import { parseMediaType, token } from '../media-type.ts';
 
 /** RFC 2046 §5.1.1: 1 to 70 characters of a short list; the last one is not a space. */
@@ -13,23 +13,21 @@ const boundaryPattern = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$
 
 /** Throws `unsupported_media_type` and `invalid_multipart`. */
 export function findBoundary(contentType: string | undefined): string {
-  const type = contentType === undefined ? undefined : parseMediaType(contentType);
+  const type = parseMediaType(contentType ?? '');
   if (type?.essence !== 'multipart/form-data') {
     throw new AppError('unsupported_media_type', 'The body must be multipart/form-data.', {
       headers: ['Accept', 'multipart/form-data'],
     });
   }
-  const boundary = type.parameters.get('boundary');
-  if (boundary === undefined || !boundaryPattern.test(boundary)) {
-    throw invalidMultipart('its media type has no valid boundary');
-  }
-  return boundary;
+  const boundary = type.parameters.get('boundary') ?? '';
+  if (boundaryPattern.test(boundary)) return boundary;
+  throw invalidMultipart('its media type has no valid boundary');
 }
 
 export interface PartHead {
   /** Required for every part (RFC 7578 §4.2); may be empty. */
   readonly name: string;
-  /** As the client sent it, never used as a path. Undefined if the part has none. */
+  /** In NFC; never used as a path. Undefined if the part has none. */
   readonly fileName: string | undefined;
   /** `type/subtype` in lower case; default `text/plain` (RFC 7578 §4.4). */
   readonly contentType: string;
@@ -45,57 +43,58 @@ export function tooLarge(what: string, bytesMax: number): AppError {
   return new AppError('content_too_large', `${what} is larger than ${bytesMax} bytes.`);
 }
 
+/** The headers that change what a part means; others are ignored (RFC 7578 §4.8). */
+const headerPattern =
+  /(?:^|\r\n)(content-(?:disposition|type|encoding|transfer-encoding)):([^\r\n]*)/gi;
+
 /**
- * Parses header lines, without the empty line after them; names are raw UTF-8, as browsers send
- * them. Throws `invalid_multipart`.
+ * Parses header lines, without the empty line after them. Throws `invalid_multipart`, and
+ * `invalid_body` for a part that is itself multipart: its parts would be lost (R18).
  */
 export function parsePartHead(block: Buffer): PartHead {
   if (!isUtf8(block)) throw invalidMultipart('a part header is not UTF-8');
-  const headers = parseHeaders(block.toString('utf8'));
-  return {
-    ...parseDisposition(headers.get('content-disposition')),
-    ...parseType(headers.get('content-type')),
-  };
-}
-
-const headerPattern = new RegExp(`^(${token}):([^\\x00-\\x08\\x0a-\\x1f\\x7f]*)$`);
-
-/** The two headers that are used, by name; others are ignored (RFC 7578 §4.8). */
-function parseHeaders(block: string): ReadonlyMap<string, string> {
-  const headers = new Map<string, string>();
   // A folded line continues after white space (RFC 5322 §2.2.3).
-  for (const line of block.replaceAll(/\r\n[ \t]+/g, ' ').split('\r\n')) {
-    const [, given, value] = headerPattern.exec(line) ?? [];
-    if (given === undefined || value === undefined) {
-      throw invalidMultipart('a part header cannot be read');
-    }
-    const name = given.toLowerCase();
-    if (name !== 'content-disposition' && name !== 'content-type') continue;
-    if (headers.has(name)) throw invalidMultipart(`a part has two headers ${name}`);
-    headers.set(name, value.trim());
-  }
-  return headers;
-}
-
-/** A malformed media type counts as unknown: the file is still accepted. */
-function parseType(given = 'text/plain'): Pick<PartHead, 'contentType' | 'charset'> {
-  const type = parseMediaType(given);
-  const contentType = type?.essence ?? 'application/octet-stream';
-  return { contentType, charset: type?.parameters.get('charset') };
-}
-
-function parseDisposition(given: string | undefined): Pick<PartHead, 'name' | 'fileName'> {
-  const kind = /^form-data[ \t]*(?=;|$)/i.exec(given ?? '');
-  if (given === undefined || kind === null) {
-    throw invalidMultipart('a part has no disposition form-data');
-  }
-  const parameters = parseParameters(given.slice(kind[0].length));
-  const name = parameters.get('name');
+  const lines = block
+    .toString()
+    .replaceAll(/\r\n[ \t]+/g, ' ')
+    .matchAll(headerPattern);
+  const headers = toUnique([...lines].map(([, name = '', value = '']) => [name, value.trim()]));
+  const disposition = headers.get('content-disposition') ?? '';
+  const [kind] = /^form-data[ \t]*(?=;|$)/i.exec(disposition) ?? [];
+  if (kind === undefined) throw invalidMultipart('a part has no disposition form-data');
+  const parameters = parseParameters(disposition.slice(kind.length));
+  checkCoding(headers);
+  const name = findText(parameters, 'name');
   if (name === undefined) throw invalidMultipart('a part has no name');
-  const extended = parameters.get('filename*');
-  // RFC 6266 §4.3: the extended form takes precedence.
-  const fileName = extended === undefined ? parameters.get('filename') : decodeExtended(extended);
-  return { name, fileName };
+  const fileName = findText(parameters, 'filename')?.normalize('NFC');
+  // A malformed media type counts as unknown: the file is still accepted.
+  const type = parseMediaType(headers.get('content-type') ?? 'text/plain');
+  const contentType = type?.essence ?? 'application/octet-stream';
+  if (contentType.startsWith('multipart/') && (!fileName || type?.parameters.has('boundary'))) {
+    throw invalidBody([
+      {
+        pointer: '',
+        message: 'may not hold a part that is itself multipart: send each file as a part',
+      },
+    ]);
+  }
+  return { name, fileName, contentType, charset: type?.parameters.get('charset') };
+}
+
+function toUnique(
+  entries: readonly (readonly [name: string, value: string])[],
+): ReadonlyMap<string, string> {
+  const unique = new Map(entries.map(([name, value]) => [name.toLowerCase(), value]));
+  if (unique.size === entries.length) return unique;
+  throw invalidMultipart('a part has a header or a parameter twice');
+}
+
+/** What a coding made of the content would be stored as the content (RFC 7578 §4.7). */
+function checkCoding(headers: ReadonlyMap<string, string>): void {
+  for (const name of ['content-encoding', 'content-transfer-encoding']) {
+    if (/^(?:7bit|8bit|binary|identity)?$/i.test(headers.get(name) ?? '')) continue;
+    throw invalidBody([{ pointer: '', message: `may not hold a part with a ${name}` }]);
+  }
 }
 
 /**
@@ -109,45 +108,53 @@ const parameterPattern = new RegExp(
 );
 
 function parseParameters(text: string): ReadonlyMap<string, string> {
-  const parameters = new Map<string, string>();
-  let end = 0;
-  for (const [all, given, escaped, plain, bare] of text.matchAll(parameterPattern)) {
-    end += all.length;
-    if (given === undefined) continue;
-    const name = given.toLowerCase();
-    if (parameters.has(name)) throw invalidMultipart('a disposition has a parameter twice');
-    // Any other backslash separates the folders of a Windows path.
-    const quoted = escaped?.replaceAll(/\\(["\\])/g, '$1') ?? plain;
-    parameters.set(name, quoted === undefined ? (bare ?? '') : decodeBrowser(quoted));
+  const found = [...text.matchAll(parameterPattern)];
+  const isWhole = found.reduce((length, [all]) => length + all.length, 0) === text.length;
+  // A name in numbered pieces (RFC 2231 §3) would be no name.
+  if (!isWhole || found.some(([, name = '']) => /^(?:file)?name\*\d/i.test(name))) {
+    throw invalidMultipart('the disposition of a part cannot be read');
   }
-  if (end !== text.length) throw invalidMultipart('the disposition of a part cannot be read');
-  return parameters;
+  return toUnique(
+    found.flatMap(([, name, escaped, plain, bare = '']) => {
+      // Any other backslash separates the folders of a Windows path.
+      const quoted = escaped?.replaceAll(/\\(["\\])/g, '$1') ?? plain;
+      // The three characters that browsers escape (HTML, "multipart/form-data encoding algorithm").
+      const value = quoted?.replaceAll(/%(?:22|0d|0a)/gi, decodeURIComponent) ?? bare;
+      return name === undefined ? [] : [[name, value] as const];
+    }),
+  );
 }
 
-/** The three characters that browsers escape (HTML, "multipart/form-data encoding algorithm"). */
-function decodeBrowser(value: string): string {
-  return value.replaceAll(/%(?:22|0d|0a)/gi, (code) => decodeURIComponent(code));
+/** RFC 8187 §3.2.1 escapes more than `encodeURIComponent` does: what is left has one meaning. */
+const extendedPattern = /^([\w-]+)'[\w-]*'((?:%[0-9a-f]{2}|[ -$&-~])*)$/i;
+/** White space between two words is no part of the text (RFC 2047 §6.2). */
+const wordPattern = /=\?([\w-]+)(?:\*[\w-]*)?\?([bq])\?([^? ]*)\?=(?:[ \t]+(?==\?))?/gi;
+
+/** The extended form (RFC 8187 §3.2) takes precedence (RFC 6266 §4.3); else encoded words. */
+function findText(parameters: ReadonlyMap<string, string>, name: string): string | undefined {
+  const extended = parameters.get(`${name}*`);
+  if (extended === undefined) return parameters.get(name)?.replaceAll(wordPattern, decodeWord);
+  const [, charset = '', encoded = ''] = extendedPattern.exec(extended) ?? [];
+  return decode(charset, toBytes(encoded));
 }
 
-const extendedPattern =
-  /^(utf-8|iso-8859-1)'[A-Za-z0-9-]*'((?:%[0-9A-Fa-f]{2}|[!#$&+.^_`|~0-9A-Za-z-])*)$/i;
+function decodeWord(...[, charset = '', encoding = '', text = '']: readonly string[]): string {
+  if (encoding.toLowerCase() === 'b') return decode(charset, Buffer.from(text, 'base64'));
+  const escaped = text.replaceAll('%', '%25').replaceAll('=', '%').replaceAll('_', ' ');
+  return decode(charset, toBytes(escaped));
+}
 
-/** RFC 8187 §3.2: charset, language and percent-encoded bytes. */
-function decodeExtended(value: string): string {
-  const [, charset, encoded] = extendedPattern.exec(value) ?? [];
-  if (charset === undefined || encoded === undefined) throw badFileName();
-  if (charset.toLowerCase() !== 'utf-8') {
-    const toCharacter = (_all: string, hex: string) =>
-      String.fromCharCode(Number.parseInt(hex, 16));
-    return encoded.replaceAll(/%(..)/g, toCharacter);
-  }
+function toBytes(escaped: string): Buffer {
+  const toCharacter = (_all: string, hex: string): string =>
+    String.fromCharCode(Number.parseInt(hex, 16));
+  return Buffer.from(escaped.replaceAll(/%([0-9a-f]{2})/gi, toCharacter), 'latin1');
+}
+
+/** Fails for an unknown charset too. */
+function decode(charset: string, bytes: Buffer): string {
   try {
-    return decodeURIComponent(encoded);
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
   } catch {
-    throw badFileName();
+    throw invalidMultipart('an encoded name cannot be read');
   }
-}
-
-function badFileName(): AppError {
-  return invalidMultipart('an extended file name cannot be read');
 }

@@ -42,9 +42,7 @@ export async function readMultipart(
     throw tooLarge('The multipart body', rules.uploadBytesMax);
   }
   const parts = new Parts(request, boundary, rules.uploadBytesMax);
-  for (let head = await parts.next(); head !== undefined; head = await parts.next()) {
-    await onPart(head, parts.content());
-  }
+  for await (const { head, content } of parts.read()) await onPart(head, content);
 }
 
 /**

@@ -6,20 +6,24 @@ export class ArrivedBytes {
   #space = noBytes;
   length = 0;
 
-  /** The memory that the bytes take. */
-  get capacity(): number {
-    return this.#space.length;
+  /** The memory that the bytes take with so many more. Never falls until they are taken. */
+  capacityWith(more: number): number {
+    const length = this.length + more;
+    // Most bodies are a single piece, which is not copied.
+    if (this.length === 0 || length <= this.#space.length)
+      return Math.max(length, this.#space.length);
+    // Doubled, so that each byte is copied about twice.
+    return 2 * length;
   }
 
   append(piece: Buffer): void {
     const { length } = this;
+    const capacity = this.capacityWith(piece.length);
     this.length += piece.length;
-    // Most bodies are a single piece, which is not copied.
     if (length === 0) this.#space = piece;
     else {
-      // Doubled, so that each byte is copied about twice.
-      const isFull = this.length > this.#space.length;
-      const space = isFull ? Buffer.allocUnsafeSlow(2 * this.length) : this.#space;
+      const isFull = capacity > this.#space.length;
+      const space = isFull ? Buffer.allocUnsafeSlow(capacity) : this.#space;
       if (isFull) this.#space.copy(space, 0, 0, length);
       piece.copy(space, length);
       this.#space = space;

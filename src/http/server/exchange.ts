@@ -3,9 +3,8 @@
  * the head, the route, the handler, and the sending.
  */
 
-import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
-import { setImmediate as immediate } from 'node:timers/promises';
+import { type Duplex, Readable } from 'node:stream';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { Find, Found } from '../../router.ts';
@@ -16,7 +15,7 @@ import { toProblem } from '../problem.ts';
 import { ClientGone, RequestBody } from './body.ts';
 import type { Connection } from './connection.ts';
 import { checkMessage, hasBody, type Incoming, type Message, parseTarget } from './incoming.ts';
-import { clientLeftStatus, observeAtOnce } from './observe.ts';
+import { clientLeftStatus, type Head, observeAtOnce, toObserved } from './observe.ts';
 import { endWithProblem } from './raw-response.ts';
 import { createResponseBatch, createSend, type SendDeps } from './send.ts';
 
@@ -30,14 +29,20 @@ export interface ExchangeDeps extends SendDeps {
 
 type NoMatch = Exclude<Found<Endpoint>, { kind: 'match' }>;
 
-/** What is observed of bytes that are not a request. */
-const noRequest = { method: '', endpoint: undefined, header: () => undefined };
+export interface Refused {
+  readonly incoming: Head;
+  readonly endpoint?: Pick<Endpoint, 'route'> | undefined;
+}
 
 export type Listener = ReturnType<typeof createListener>;
 
 export function createListener(deps: ExchangeDeps) {
   const { log, observer, run } = deps;
-  const state = { ...deps, closing: false, draining: false };
+  let packetsAreRead: Promise<void> | undefined;
+  /** Fulfilled when Node has read the packets of this iteration of the event loop. */
+  const afterPackets = (): Promise<void> =>
+    (packetsAreRead ??= nextIteration().then(() => (packetsAreRead = undefined)));
+  const state = { ...deps, closing: false, draining: false, afterPackets };
   let requests = 0;
   const nextId = (): string => {
     requests += 1;
@@ -45,15 +50,6 @@ export function createListener(deps: ExchangeDeps) {
   };
   const send = createSend(state);
   const batch = createResponseBatch(send);
-  let packetsAreRead: Promise<void> | undefined;
-  /** Fulfilled when Node has read the packets of this iteration of the event loop. */
-  const afterPackets = (): Promise<void> => {
-    if (packetsAreRead === undefined) {
-      packetsAreRead = immediate().then(() => (packetsAreRead = undefined));
-      setImmediate(batch.flush); // when those who wait have run
-    }
-    return packetsAreRead;
-  };
 
   return {
     /** Responds to a request when those before it on the connection have their responses. */
@@ -63,9 +59,11 @@ export function createListener(deps: ExchangeDeps) {
       if (!incoming.socket.writable) return;
       const body = hasBody(incoming) ? new RequestBody(message, connection.memory) : undefined;
       const wait = connection.enqueue(outgoing, body);
-      if (body?.state === 'unread') await body.begin(afterPackets());
-      if (wait !== undefined) await wait;
-      if (incoming.socket.destroyed) return body?.reservation.release();
+      if (wait !== undefined) {
+        body?.begin();
+        await wait;
+      }
+      if (!incoming.socket.writable) return body?.reservation.release();
       const request = new HttpRequest(nextId(), message, { body, run, memory: connection.memory });
       observer?.begin(request);
       let response: HttpResponse;
@@ -82,14 +80,16 @@ export function createListener(deps: ExchangeDeps) {
       // A stream can fail at any time, and a stopping server may end the connection.
       if (state.closing || response.body instanceof Readable) send(request, response);
       else batch.send(request, response);
-      if (response.body instanceof Readable) connection.beginStream();
     },
-    /** Answers bytes that are not a request, and ends the connection. */
-    refuse(socket: Socket, error: AppError): void {
-      const { remoteAddress = '' } = socket;
-      const id = nextId();
-      const sent = endWithProblem(socket, error, id);
-      if (observer) observeAtOnce({ ...noRequest, id, remoteAddress }, sent, observer);
+    /**
+     * Answers an upgrade, CONNECT or bytes that are not a request, and ends the connection.
+     * `endpoint`: if its path is a route.
+     */
+    refuse(socket: Duplex, error: AppError, { incoming, endpoint }: Refused): void {
+      const requestId = nextId();
+      const head = { requestId, cors: deps.cors, origin: incoming.headers.origin };
+      const sent = endWithProblem(socket, error, head);
+      if (observer) observeAtOnce(toObserved(incoming, requestId, endpoint), sent, observer);
     },
     /** From now on every response ends its connection, so that a drain finds few idle ones. */
     announceStop(): void {
@@ -104,17 +104,22 @@ export function createListener(deps: ExchangeDeps) {
   };
 }
 
+interface DispatchDeps extends ExchangeDeps {
+  readonly draining: boolean;
+  readonly afterPackets: () => Promise<void>;
+}
+
 /** Checks the message, finds the endpoint and calls it. */
 function dispatch(
   request: HttpRequest,
   { incoming, expectation }: Message,
-  { draining, cors, find }: ExchangeDeps & { readonly draining: boolean },
+  { draining, cors, find, afterPackets }: DispatchDeps,
 ): MaybePromise<HttpResponse> {
   if (draining) {
     throw new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
   }
   checkMessage(incoming);
-  if (expectation === 'other') {
+  if (expectation === 'other' && incoming.headers.expect !== '') {
     throw new AppError('unsupported_expectation', 'Only 100-continue can be expected.');
   }
   const { path, query, host } = parseTarget(incoming.url ?? '');
@@ -127,7 +132,14 @@ function dispatch(
     if (preflight !== undefined || path === '*') return preflight ?? emptyResponse(204);
   }
   const found = find(method, path);
-  if (found.kind !== 'match') return refusePath(method, found);
+  if (found.kind !== 'match') {
+    const patch = method === 'OPTIONS' ? find('PATCH', path) : found;
+    return refusePath(
+      method,
+      found,
+      patch.kind === 'match' ? patch.endpoint.acceptPatch : undefined,
+    );
+  }
   const { endpoint, params } = found;
   request.endpoint = endpoint;
   request.params = params;
@@ -139,13 +151,28 @@ function dispatch(
       throw new AppError('not_acceptable', `The response is ${produces} and nothing else.`);
     }
   }
-  return handler(request);
+  const { body } = request;
+  if (body === undefined) return handler(request);
+  checkContentCoding(request);
+  return afterPackets().then(() => {
+    body.begin();
+    return handler(request);
+  });
+}
+
+/** R6a, RFC 9110 §15.5.16: no body is decompressed. */
+function checkContentCoding(request: HttpRequest): void {
+  const coding = request.header('content-encoding') ?? '';
+  if (coding === '' || coding.toLowerCase() === 'identity') return;
+  const headers = ['Accept-Encoding', 'identity'];
+  throw new AppError('unsupported_media_type', 'No Content-Encoding is accepted.', { headers });
 }
 
 /** Responds to OPTIONS for a path that exists (R9), and throws for everything else. */
-function refusePath(method: string, found: NoMatch): HttpResponse {
+function refusePath(method: string, found: NoMatch, acceptPatch?: string): HttpResponse {
   if (found.kind === 'method-not-allowed') {
     const headers = ['Allow', found.allow];
+    if (acceptPatch !== undefined) headers.push('Accept-Patch', acceptPatch);
     if (method === 'OPTIONS') return emptyResponse(204, headers);
     throw new AppError('method_not_allowed', `This resource has ${found.allow}.`, { headers });
   }

@@ -3,18 +3,33 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import { AppError, type ErrorCode } from '../../errors.ts';
 
-/**
- * Node passes every request with `Upgrade` to the upgrade listener, even the `h2c` of common
- * clients. A server ignores an upgrade that it does not support (RFC 9110 §7.8): only a GET for
- * `websocket`, and CONNECT, are upgrades here. Node reads the property `upgrade` to decide.
- */
 export class Incoming extends IncomingMessage {
-  /** True for a request with `Upgrade`, also for one that is not an upgrade here. */
+  /** True for a request whose `Upgrade` is ignored: what follows it is not read. */
+  declare isUpgradeIgnored?: boolean;
+}
+
+/**
+ * Node would pass every request with `Upgrade` to the upgrade listener, even the `h2c` of common
+ * clients. A server ignores an upgrade that it does not support (RFC 9110 §7.8): here only a GET
+ * for `websocket` is one.
+ */
+export function isUpgrade(incoming: Incoming): boolean {
+  const { method, headers } = incoming;
+  const isOne = method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+  incoming.isUpgradeIgnored = !isOne;
+  return isOne;
+}
+
+/**
+ * Before version 24.9 Node has no `shouldUpgradeCallback`, but reads and writes this property. The
+ * class goes with the last such version.
+ */
+export class OlderIncoming extends Incoming {
+  /** Node's parser sets it for CONNECT, and for `Upgrade` with `Connection: upgrade`. */
   declare isUpgradeRequested: boolean;
 
   get upgrade(): boolean {
-    if (!this.isUpgradeRequested || this.method === 'CONNECT') return this.isUpgradeRequested;
-    return this.method === 'GET' && this.headers.upgrade?.toLowerCase() === 'websocket';
+    return this.isUpgradeRequested && (this.method === 'CONNECT' || isUpgrade(this));
   }
 
   set upgrade(requested: boolean) {
@@ -42,6 +57,14 @@ const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-
 /** Header lines of a request. Browsers and proxies send about thirty. */
 export const headerLinesMax = 100;
 
+/** The methods that resources have. Node's parser knows more of them, such as PROPFIND. */
+const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** R6a: also for what Node's parser does not know. */
+export function unknownMethod(): AppError {
+  return new AppError('not_implemented', 'No resource has this method.');
+}
+
 /** Throws for messages that RFC 9112 forbids and Node accepts. */
 export function checkMessage(incoming: IncomingMessage): void {
   if (incoming.rawHeaders.length > 2 * headerLinesMax) {
@@ -50,12 +73,13 @@ export function checkMessage(incoming: IncomingMessage): void {
   if (incoming.httpVersionMajor !== 1) {
     throw closingError('http_version_not_supported', 'This server speaks HTTP/1.1.');
   }
-  const { method } = incoming;
+  const { method = '' } = incoming;
   if (method === 'TRACE') {
     throw new AppError('method_not_allowed', 'TRACE is not served.', {
-      headers: ['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
+      headers: ['Allow', methods.join(', ')],
     });
   }
+  if (!methods.includes(method)) throw unknownMethod();
   checkSingle(incoming);
   const { host } = incoming.headers;
   // HTTP/1.0 does not require Host, but if it is sent it must be valid. Node joins repeated ones

@@ -8,7 +8,7 @@ import type { Endpoint, HttpRequest } from '../message.ts';
 interface Observed
   extends
     Pick<HttpRequest, 'id' | 'method' | 'remoteAddress' | 'header'>,
-    Partial<Pick<HttpRequest, 'account' | 'logFacts' | 'params'>> {
+    Partial<Pick<HttpRequest, 'account' | 'changed' | 'logFacts' | 'params'>> {
   /** Undefined if no route matched. */
   readonly endpoint: Pick<Endpoint, 'route'> | undefined;
 }
@@ -58,9 +58,14 @@ export function observeAtOnce(request: Observed, sent: Sent, observer: Observer)
   });
 }
 
-/** The values to observe of a message without an `HttpRequest`. */
+/** Of a message without an `HttpRequest`; of bytes that are no request, only the `Origin`. */
+export type Head = Pick<IncomingMessage, 'headers' | 'socket'> & {
+  readonly method?: string | undefined;
+};
+
+/** The values to observe of it. */
 export function toObserved(
-  { method = '', headers, socket }: IncomingMessage,
+  { method = '', headers, socket }: Head,
   id: string,
   endpoint?: Observed['endpoint'],
 ): Observed {

@@ -50,7 +50,7 @@ export function createSend(context: SendContext): Send {
     let sent = response;
     let bytes: number;
     try {
-      if (response.etag !== undefined) sent = toConditional(response, request);
+      sent = toConditional(response, request);
       bytes = write(request, sent, context);
     } catch (error) {
       // No memory, a failed condition, or headers that Node refuses: nothing was written yet.
@@ -59,34 +59,42 @@ export function createSend(context: SendContext): Send {
       bytes = write(request, sent, context);
     }
     request.release();
-    if (observer === undefined) return;
-    const { outgoing } = request;
-    const { error, headers } = sent;
-    const status = outgoing.headersSent ? sent.status : clientLeftStatus;
-    const waitedMilliseconds = performance.now() - request.startedAt;
-    const end = (sentBytes: number, milliseconds: number): void =>
-      // Not spread: copying an object takes a fifth of the time of a small request.
-      observer.end({
-        request,
-        status,
-        madeStatus: sent.status,
-        headers,
-        bytes: sentBytes,
-        error,
-        waitedMilliseconds,
-        milliseconds,
-      });
-    if (!outgoing.headersSent || !(sent.body instanceof Readable)) {
-      end(bytes, waitedMilliseconds);
-      return;
-    }
-    // The response has begun; its stream ends later.
-    const { socket } = request.incoming;
-    const before = socket.bytesWritten;
-    outgoing.once('close', () =>
-      end(socket.bytesWritten - before, performance.now() - request.startedAt),
-    );
+    if (observer !== undefined) report(request, sent, { bytes, observer });
   };
+}
+
+interface Report {
+  readonly bytes: number;
+  readonly observer: Observer;
+}
+
+/** Notifies the observer when the response was written. */
+function report(request: HttpRequest, sent: HttpResponse, { bytes, observer }: Report): void {
+  const { incoming, outgoing, startedAt } = request;
+  const { status: madeStatus, headers, error, body } = sent;
+  const status = outgoing.headersSent ? madeStatus : clientLeftStatus;
+  const waitedMilliseconds = performance.now() - startedAt;
+  const finished = {
+    request,
+    status,
+    madeStatus,
+    headers,
+    error,
+    bytes,
+    waitedMilliseconds,
+    milliseconds: waitedMilliseconds,
+  };
+  if (!outgoing.headersSent || !(body instanceof Readable)) {
+    observer.end(finished);
+    return;
+  }
+  // The response has begun; its stream ends later.
+  const { socket } = incoming;
+  const before = socket.bytesWritten;
+  outgoing.once('close', () => {
+    const milliseconds = performance.now() - startedAt;
+    observer.end({ ...finished, bytes: socket.bytesWritten - before, milliseconds });
+  });
 }
 
 /**
@@ -108,9 +116,11 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
     request.body.leave();
   }
   const headers = ['X-Request-Id', request.id, ...noSniff, ...response.headers];
+  // R6b: without it a cache may keep whatever it likes, such as a 404 (RFC 9111 §4.2.2).
+  if (!headers.includes('Cache-Control')) headers.push('Cache-Control', 'no-store');
   context.cors?.addTo(headers, incoming.headers.origin);
   // Node skips the rest of the packet after an upgrade that is ignored.
-  const isLast = context.closing || unread || incoming.isUpgradeRequested;
+  const isLast = context.closing || unread || incoming.isUpgradeIgnored === true;
   if (isLast && !response.headers.includes('Connection')) headers.push('Connection', 'close');
   if (body instanceof Readable) {
     const { streamBytes, streamBytesMax = 0 } = response;

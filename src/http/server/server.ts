@@ -1,35 +1,41 @@
 /** Creates a `node:http` server around a listener, with limits that Node leaves off by default. */
 
 import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import type { ConnectionMemory, MemoryPool } from '../../memory-pool.ts';
-import { createArrivals } from './arrivals.ts';
+import type { Endpoint } from '../message.ts';
 import { Connection } from './connection.ts';
 import type { Listener } from './exchange.ts';
-import { headerLinesMax, Incoming, type Message } from './incoming.ts';
-import { endGently } from './linger.ts';
+import {
+  headerLinesMax,
+  Incoming,
+  isUpgrade,
+  type Message,
+  OlderIncoming,
+  unknownMethod,
+} from './incoming.ts';
 
 /** The socket has a listener for `error`, so that a reset does not end the process. */
-export type UpgradeListener = (
-  incoming: Incoming,
-  socket: Duplex,
-  handshake: { readonly head: Buffer; readonly memory: ConnectionMemory },
-) => void;
+export type UpgradeListener = (incoming: Incoming, socket: Duplex, handshake: Handshake) => void;
+
+export interface Handshake {
+  readonly head: Buffer;
+  readonly memory: ConnectionMemory;
+  /** Answers with the error, and ends the connection. `endpoint`: if the path is a route. */
+  readonly refuse: (error: AppError, endpoint?: Pick<Endpoint, 'route'>) => void;
+}
 
 interface HttpServerDeps {
   readonly listener: Listener;
   readonly upgrade: UpgradeListener;
   /** Limits the memory of requests while they are served. */
   readonly pool: MemoryPool;
-  readonly config: Pick<
-    Config,
-    'connectionsMax' | 'idleTimeoutSeconds' | 'keepAliveSeconds' | 'trustedProxies'
-  >;
+  readonly config: Pick<Config, 'connectionsMax' | 'idleTimeoutSeconds' | 'keepAliveSeconds'>;
   /** How long requests in flight may take after the stop; default: six seconds. */
   readonly drainSeconds?: number;
 }
@@ -65,19 +71,16 @@ export class HttpServer {
     }, 1_000).unref();
     server.once('close', () => clearInterval(timer));
 
-    const arrivals = createArrivals(config.trustedProxies, () => performance.now());
     server.on('connection', (socket: Socket) => {
       const connection = new Connection(socket, pool);
       connections.set(socket, connection);
       // Node keeps the address once it was asked for: the log needs it after the client has left.
-      const { remoteAddress = '' } = socket;
-      arrivals.accept(socket, remoteAddress);
+      void socket.remoteAddress;
       // Node removes its own listener at an upgrade; without one a reset would end the process.
       socket.on('error', ignoreReset);
       socket.once('close', () => {
         connections.delete(socket);
         connection.end();
-        if (connection.isCostly) arrivals.slowDown(remoteAddress);
       });
     });
     // Node can still emit the other events for a connection that is closed.
@@ -94,16 +97,18 @@ export class HttpServer {
       const connection = connections.get(incoming.socket);
       connection?.afterResponses(() => {
         connection.isUpgraded = true;
-        upgrade(incoming, socket, { head, memory: connection.memory });
+        const refuse: Handshake['refuse'] = (error, endpoint) =>
+          listener.refuse(socket, error, { incoming, endpoint });
+        upgrade(incoming, socket, { head, memory: connection.memory, refuse });
       });
     });
     // Always a TCP socket: Node's types of the next two events are wider for other servers.
-    server.on('connect', (_incoming, socket) => {
+    server.on('connect', ({ headers: { origin }, socket }) => {
       const error = new AppError('method_not_allowed', 'CONNECT is not served.', {
         headers: ['Allow', 'GET'],
       });
-      const connection = connections.get(socket as Socket);
-      connection?.afterResponses(() => listener.refuse(socket as Socket, error));
+      const incoming = { headers: { origin }, socket };
+      connections.get(socket)?.afterResponses(() => listener.refuse(socket, error, { incoming }));
     });
     server.on('clientError', (error, socket) => {
       const connection = connections.get(socket as Socket);
@@ -130,7 +135,8 @@ export class HttpServer {
    */
   async settle(millisecondsMax: number): Promise<void> {
     this.#listener.announceStop();
-    // `close` of the HTTP server would also destroy idle connections, with requests in transit.
+    // `close` of the HTTP server would also destroy idle connections, with requests in transit, and
+    // has no option against it. A TCP server in front of it would go without its time limits.
     TcpServer.prototype.close.call(this.#server);
     const end = performance.now() + millisecondsMax;
     const isOpen = ({ isUpgraded }: Connection): boolean => !isUpgraded;
@@ -160,8 +166,9 @@ export class HttpServer {
 }
 
 function createNodeServer(config: HttpServerDeps['config']): Server {
-  const server = createServer({
-    IncomingMessage: Incoming,
+  const options = {
+    IncomingMessage: 'shouldUpgradeCallback' in new Server() ? Incoming : OlderIncoming,
+    shouldUpgradeCallback: isUpgrade, // not in Node's types
     maxHeaderSize: headerBytesMax,
     headersTimeout: Math.min(headersTimeoutSeconds, config.idleTimeoutSeconds) * 1000,
     // A body may take as long as it needs at the minimum data rate.
@@ -174,7 +181,8 @@ function createNodeServer(config: HttpServerDeps['config']): Server {
     noDelay: true,
     // Repeated headers show, of which Node would keep the first (`checkMessage`).
     joinDuplicateHeaders: true,
-  });
+  };
+  const server = createServer(options);
   server.maxConnections = config.connectionsMax;
   // Node drops further header lines as they arrive, because each takes memory in addition to its
   // bytes. `checkMessage` refuses a message with one too many.
@@ -191,7 +199,7 @@ function ignoreReset(): void {
 
 /** Invalid bytes, headers that are too long, or a request that took too long. */
 function refuseBadMessage(error: BadMessage, connection: Connection, listener: Listener): void {
-  const { socket, pending } = connection;
+  const { socket } = connection;
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
     // A closing socket has a time limit of its own; the parser fails on every packet.
     if (!socket.writableEnded) socket.destroy();
@@ -202,9 +210,18 @@ function refuseBadMessage(error: BadMessage, connection: Connection, listener: L
   socket.pause();
   if (connection.isRefused) return;
   connection.isRefused = true;
-  const refuseNow = (): void => listener.refuse(socket, toAppError(error));
-  if (pending === undefined || pending.req.complete) connection.afterResponses(refuseNow);
-  else connection.replacePending(() => (pending.headersSent ? endGently(socket) : refuseNow()));
+  const { pending } = connection;
+  const origin = pending?.req.complete === false ? pending.req.headers.origin : findOrigin(error);
+  const incoming = { headers: { origin }, socket };
+  connection.refuse(() => listener.refuse(socket, toAppError(error), { incoming }));
+}
+
+/** `Origin` of a head that is refused (R6a), as far as its packet holds it: Node keeps no other. */
+function findOrigin({ rawPacket, bytesParsed = 0 }: BadMessage): string | undefined {
+  const text = rawPacket?.toString('latin1') ?? '';
+  const before = bytesParsed < 4 ? -1 : text.lastIndexOf('\r\n\r\n', bytesParsed - 4);
+  const [head = ''] = text.slice(before === -1 ? 0 : before + 4).split('\r\n\r\n', 1);
+  return /^origin:[\t ]*(\S+)[\t ]*\r?$/im.exec(head)?.[1];
 }
 
 type BadMessage = NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number };
@@ -219,7 +236,14 @@ function toAppError({ code, rawPacket, bytesParsed }: BadMessage): AppError {
       ? new AppError('target_too_long', 'The request target is too long.')
       : new AppError('headers_too_large', 'The headers are too large.');
   }
-  return otherVersion.test(firstLine(rawPacket))
+  if (code === 'HPE_INVALID_URL') {
+    const message = 'The request target is not valid: all but ASCII is percent-encoded.';
+    return new AppError('malformed_request', message);
+  }
+  if (code === 'HPE_INVALID_METHOD' && anyRequest.test(lineAt(rawPacket, bytesParsed))) {
+    return unknownMethod();
+  }
+  return otherVersion.test(lineAt(rawPacket, 0))
     ? new AppError('http_version_not_supported', 'This server speaks HTTP/1.1.')
     : new AppError('malformed_request', 'This is not a valid HTTP/1.1 request.');
 }
@@ -227,7 +251,12 @@ function toAppError({ code, rawPacket, bytesParsed }: BadMessage): AppError {
 /** A valid request line except for its version, of which the parser knows few. */
 const otherVersion = /^[A-Z]+ \S+ HTTP\/(?!1\.[01]$)[0-9]\.[0-9]$/;
 
-function firstLine(packet: Buffer | undefined): string {
-  const end = packet?.indexOf('\r') ?? -1;
-  return end === -1 ? '' : (packet?.toString('latin1', 0, end) ?? '');
+/** A valid request line, whatever its method (R6a): the parser knows some methods only. */
+const anyRequest = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ \S+ HTTP\/1\.[01]$/;
+
+/** The line of the packet that has the byte at this place. */
+function lineAt(packet: Buffer | undefined, at = 0): string {
+  const text = packet?.toString('latin1') ?? '';
+  const end = text.indexOf('\r', at);
+  return end === -1 ? '' : text.slice(at === 0 ? 0 : text.lastIndexOf('\n', at) + 1, end);
 }

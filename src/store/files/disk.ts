@@ -3,7 +3,8 @@
 import { close, constants, open, read, writev } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { AppError, codeOf, overloaded } from '../../errors.ts';
+import { AppError, codeOf, overloaded, toReason } from '../../errors.ts';
+import type { Log } from '../../log.ts';
 import { type OwnedBuffers, releaseBuffers } from '../../owned-buffers.ts';
 import { allow, flush } from '../flush.ts';
 
@@ -97,16 +98,32 @@ export async function isDayOld(path: string): Promise<boolean> {
   return found !== undefined && Date.now() - found.mtimeMs > dayMilliseconds;
 }
 
-/** Throws an error of the file system as one that a client can react to, if there is one. */
-export function throwAppError(error: unknown): never {
-  switch (codeOf(error) ?? '') {
-    case 'ENOSPC':
-    case 'EDQUOT':
+/** A folder that is not mounted or not this user's any more, or a disk that fails. */
+const away: readonly string[] = [
+  'EACCES',
+  'EIO',
+  'ENODEV',
+  'ENOENT',
+  'ENOTCONN',
+  'ENOTDIR',
+  'EPERM',
+  'EROFS',
+  'ESTALE',
+];
+
+/**
+ * Throws an error of the file system as one that a client can react to, if there is one. With a log
+ * that also holds for a folder that is away, with the reason in the log.
+ */
+export function throwAppError(log?: Log): (error: unknown) => never {
+  return (error) => {
+    const code = codeOf(error) ?? '';
+    if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
       throw new AppError('storage_full', 'There is no space left for uploaded files.');
-    case 'EMFILE':
-    case 'ENFILE':
-      throw overloaded('Too many files are open.');
-    default:
-      throw error;
-  }
+    }
+    if (['EMFILE', 'ENFILE'].includes(code)) throw overloaded('Too many files are open.');
+    if (log === undefined || !away.includes(code)) throw error;
+    log('error', 'the folder of uploads failed', { reason: toReason(error) });
+    throw new AppError('unavailable', 'The folder of uploads failed.', { retryAfterSeconds: 2 });
+  };
 }

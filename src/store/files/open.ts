@@ -1,15 +1,17 @@
 /** Opens the store of uploaded files, in a folder of this run or in a durable one. */
 
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile as writeText } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../errors.ts';
-import { createRunIndex, type DurableFileIndex } from '../file-index.ts';
-import { allow, flushFolder } from '../flush.ts';
+import type { OwnedBuffers } from '../../owned-buffers.ts';
+import { createRunIndex, type DurableFileIndex, type ReplacedFile } from '../file-index.ts';
+import { allow, flushFolder, tryFolder } from '../flush.ts';
 import { createMemoryRequests, type MemoryRequests } from '../memory-requests.ts';
 import type { Store } from '../store.ts';
-import { isDayOld, isUpload } from './disk.ts';
+import { isDayOld, isUpload, openContent, throwAppError, writeFile } from './disk.ts';
 import { Uploads, type UploadsOptions } from './uploads.ts';
 
 type GivenOptions = Omit<UploadsOptions, 'folder' | 'index' | 'isDurable' | 'requests'>;
@@ -58,7 +60,46 @@ export async function checkUploads(directory: string, index: Checked): Promise<v
   if (directory !== '') await checkFolder(join(directory, durableName), index);
 }
 
+/** Rejects if files could not be stored in the folder of UPLOAD_DIR. Leaves nothing behind. */
+export async function tryUploads(directory: string): Promise<void> {
+  await tryFolder('UPLOAD_DIR', directory || tmpdir());
+  const folder = join(directory, durableName);
+  if (directory !== '' && existsSync(folder)) await tryFolder('UPLOAD_DIR', folder);
+}
+
 type Checked = Pick<DurableFileIndex, 'folderId' | 'list'>;
+
+export type Folder = Awaited<ReturnType<typeof openFolder>>;
+
+/**
+ * Opens the folder of durable files for a command, which runs no sweep. With `createName` it is
+ * made if it is not there, and files can be written. Throws as `openUploads`.
+ */
+export async function openFolder(directory: string, index: Checked, createName?: () => string) {
+  const folder = join(directory, durableName);
+  if (createName !== undefined) {
+    await createFolder(directory, folder).catch(toStartError(folder));
+  }
+  await checkFolder(folder, index, createName);
+  const written: string[] = [];
+  return {
+    /** The content of a file, as `openContent`. */
+    read: ({ temporaryName, size }: ReplacedFile) =>
+      openContent(join(folder, temporaryName), { start: 0, end: size }),
+    /** Writes and flushes a file, which is garbage until an index lists it. */
+    async write(content: AsyncIterable<OwnedBuffers>): Promise<ReplacedFile> {
+      const temporaryName = `${createName?.()}.upload`;
+      written.push(temporaryName);
+      const path = join(folder, temporaryName);
+      return { temporaryName, size: await writeFile(path, content, true).catch(throwAppError()) };
+    },
+    flush: () => flushFolder(folder),
+    /** Removes what was written, if it is not to be listed. */
+    async discard(): Promise<void> {
+      for (const name of written) await rm(join(folder, name), { force: true });
+    },
+  };
+}
 
 /** For a path in which no folder can be used. */
 function toStartError(path: string): (error: unknown) => never {
@@ -103,7 +144,7 @@ async function checkFolder(folder: string, index: Checked, createId?: () => stri
     }
     if (createId === undefined) return;
     const options = { flag: 'wx', mode: 0o600, flush: true };
-    await writeFile(path, createId(), options).catch(allow('EEXIST'));
+    await writeText(path, createId(), options).catch(allow('EEXIST'));
   }
   let found = await readId(path);
   // Another node that starts now has created the file, and is about to write it.

@@ -1,16 +1,6 @@
 /**
- * Files that were replaced or removed, while somebody may still read them.
- *
- * 1. Each reader has a number; later readers have larger ones.
- * 2. A file is retired with the number of the last reader that can have it.
- * 3. It may go when every reader up to this number has ended. Numbers only grow, so the oldest
- *    open number decides, and the files retired first go first.
- * 4. Beyond the limits the oldest go although they are read.
- *
- *     readers 1 and 2 begin, a is retired (2), reader 3 begins, b is retired (3)
- *     reader 2 ends: the oldest open number is 1, both files stay
- *     reader 1 ends: the oldest open number is 3, a may go
- *     reader 3 ends: b may go
+ * Files that were replaced or removed. They go when nobody reads, or after a time, or before it,
+ * the oldest first, while there are more of them than may be stored.
  */
 
 import type { FileLimits, ReplacedFile } from '../file-index.ts';
@@ -18,31 +8,32 @@ import type { FileLimits, ReplacedFile } from '../file-index.ts';
 /** Disk space of an empty file. */
 const emptyFileBytes = 4_096;
 
-/** Files have their names on disk as keys. */
 export class RetiredFiles {
   readonly #limits: FileLimits;
-  /** The numbers of the open readers, in their order. */
-  readonly #readers = new Set<number>();
-  #lastReader = 0;
-  readonly #files = new Map<string, { readonly bytes: number; readonly lastReader: number }>();
+  /** How long they stay while somebody reads. */
+  readonly #keptMilliseconds: number;
+  #readers = 0;
+  /** By their names on disk, the oldest first. */
+  readonly #files = new Map<string, { readonly bytes: number; readonly since: number }>();
   #bytes = 0;
 
-  constructor(limits: FileLimits) {
+  constructor(limits: FileLimits, keptMilliseconds: number) {
     this.#limits = limits;
+    this.#keptMilliseconds = keptMilliseconds;
   }
 
   /** Returns a function that ends the reader. */
   beginReader(): () => void {
-    const number = (this.#lastReader += 1);
-    this.#readers.add(number);
-    return () => void this.#readers.delete(number);
+    this.#readers += 1;
+    return () => {
+      this.#readers -= 1;
+    };
   }
 
-  /** Does nothing with a file that is retired. */
   add({ temporaryName, size }: ReplacedFile): void {
-    if (this.#files.has(temporaryName)) return;
+    this.delete(temporaryName);
     const bytes = size + emptyFileBytes;
-    this.#files.set(temporaryName, { bytes, lastReader: this.#lastReader });
+    this.#files.set(temporaryName, { bytes, since: performance.now() });
     this.#bytes += bytes;
   }
 
@@ -51,14 +42,14 @@ export class RetiredFiles {
     this.#files.delete(name);
   }
 
-  /** Deletes and returns what may go. */
-  takeUnread(): readonly string[] {
+  /** Deletes and returns what has to go. */
+  takeOld(): readonly string[] {
     const { filesMax, bytesMax } = this.#limits;
-    const [oldest = Infinity] = this.#readers;
+    const kept = this.#readers > 0 ? this.#keptMilliseconds : 0;
     const names: string[] = [];
-    for (const [name, { lastReader }] of this.#files) {
+    for (const [name, { since }] of this.#files) {
       const isOver = this.#bytes > bytesMax || this.#files.size > filesMax;
-      if (lastReader >= oldest && !isOver) break;
+      if (!isOver && performance.now() - since < kept) break;
       this.delete(name);
       names.push(name);
     }

@@ -5,26 +5,26 @@
  * 1. A file is written under a name made here and, in a durable store, flushed.
  * 2. Then one commit of the index lists all files of a request, or none. Replacing a file changes
  *    only the index: a listed file is never written to again.
- * 3. A snapshot has the files that the index listed at one moment. So a download gets one whole
- *    version of each file.
- * 4. A file that was replaced or removed goes after the last snapshot that can have it
- *    (`retired.ts`). In a durable store it stays for a day, because other nodes may read it.
+ * 3. A list has the files that the index listed at one moment. So a download gets one whole version
+ *    of each file.
+ * 4. A file that was replaced or removed goes at once; while somebody reads (`keepReplaced`), an
+ *    hour later at most; in a durable store after a day, because other nodes may read it.
  * 5. A file that the index does not list and that has not changed for a day is garbage, whichever
  *    process left it: no upload takes so long, and no other node or backup still reads it.
  *
  *     a request stores `a`: 1.upload is written; the index has a → 1.upload
- *     a download begins: its snapshot has a → 1.upload
+ *     a download begins: its list has a → 1.upload
  *     a request stores `a` again: 2.upload is written; the index has a → 2.upload
- *     the download reads 1.upload, and ends: 1.upload is removed, or a day later
+ *     the download reads 1.upload; when it has ended, or a day later, 1.upload is removed
  */
 
-import { opendir, rm, unlink, utimes } from 'node:fs/promises';
+import { mkdir, opendir, rm, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError, codeOf, toReason } from '../../errors.ts';
+import { AppError, codeOf, invalidBody, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { OwnedBuffers } from '../../owned-buffers.ts';
-import { flushFolder } from '../flush.ts';
+import { allow, flushFolder } from '../flush.ts';
 import { isRepeated } from '../once.ts';
 import type {
   CommitOptions,
@@ -43,7 +43,6 @@ import {
   type Requests,
 } from '../store.ts';
 import {
-  type ByteRange,
   type Content,
   dayMilliseconds,
   isDayOld,
@@ -57,8 +56,9 @@ import { RetiredFiles } from './retired.ts';
 /** The files of one request before they are stored. Call `close()` in any case. */
 export interface Upload {
   /**
-   * Writes one file as it arrives. Throws `storage_full` if the disk is full, `overloaded` if too
-   * many files are open, `unavailable`, and the error of `content`.
+   * Writes one file as it arrives. Throws `invalid_body` for a second file of one name, of which
+   * one would be lost (R18), `storage_full` if the disk is full, `overloaded` if too many files are
+   * open, `unavailable`, and the error of `content`.
    */
   write(storedName: string, content: AsyncIterable<OwnedBuffers>): Promise<StoredFile>;
   /**
@@ -69,19 +69,6 @@ export interface Upload {
   commit(files: readonly StoredFile[], options?: CommitOptions): Promise<Repeated | undefined>;
   /** Removes the files that were not committed. Never rejects. */
   close(): Promise<void>;
-}
-
-/** The stored files at one moment, in the order of their names' first storage (R2). */
-export interface Snapshot {
-  readonly files: readonly StoredFile[];
-  /**
-   * Opens a file, and returns its content or a range of it, which the caller must read or
-   * `return()`. Undefined if the file is missing on the disk, which is logged. Throws `overloaded`
-   * if too many files are open. An open file can be read although the snapshot was released.
-   */
-  read(file: StoredFile, range?: ByteRange): Promise<Content | undefined>;
-  /** Lets files that were replaced meanwhile be removed. Never rejects. */
-  release(): Promise<void>;
 }
 
 export interface UploadsOptions extends FileLimits {
@@ -96,6 +83,8 @@ export interface UploadsOptions extends FileLimits {
   readonly log: Log;
 }
 
+/** How long a download in the folder of a run may take to reach a file that is replaced. */
+const readMillisecondsMax = 3_600_000;
 /** A request that stores files after this time is refused: they could be counted as garbage. */
 const uploadMillisecondsMax = dayMilliseconds / 2;
 const sweepMilliseconds = 600_000;
@@ -103,6 +92,7 @@ const sweepMilliseconds = 600_000;
 const notStored: readonly unknown[] = [
   'storage_full',
   'precondition_failed',
+  'forbidden',
   'idempotency_key_reused',
   'request_in_progress',
 ];
@@ -116,42 +106,48 @@ export class Uploads {
 
   constructor(options: UploadsOptions) {
     this.#options = options;
-    this.#retired = new RetiredFiles(options);
-    // Readers on other nodes: nobody tells when they end, so the files stay for a day.
-    if (options.isDurable) this.#retired.beginReader();
+    // In a durable store the sweep removes them, by their times on the disk.
+    this.#retired = new RetiredFiles(options, options.isDurable ? Infinity : readMillisecondsMax);
+    if (options.isDurable) this.keepReplaced();
     this.#timer = setInterval(() => void this.sweep(), sweepMilliseconds).unref();
     void this.sweep();
   }
 
   begin(): Upload {
-    const { folder, index, isDurable, createName } = this.#options;
+    const { folder, index, isDurable, createName, log } = this.#options;
     const uncommitted = new Set<string>();
+    const names = new Set<string>();
     const beganAt = performance.now();
     return {
       write: async (storedName, content) => {
         this.#checkOpen();
+        if (names.has(storedName)) {
+          const message = `may not hold two files with the name ${JSON.stringify(storedName)}`;
+          throw invalidBody([{ pointer: '', message }]);
+        }
+        names.add(storedName);
         // An index that is away refuses the upload before its files are on the disk.
         if (isDurable && uncommitted.size === 0) await index.list(storedName);
         const temporaryName = `${createName()}.upload`;
         uncommitted.add(temporaryName);
         try {
-          const size = await writeFile(this.#toPath(temporaryName), content, isDurable);
+          const path = this.#toPath(temporaryName);
+          const write = () => writeFile(path, content, isDurable);
+          const size = await write().catch((error: unknown) => this.#remake(error).then(write));
           return { storedName, temporaryName, size };
         } catch (error) {
           // If the store was closed, its folder may be gone, which explains the error.
           this.#checkOpen();
-          return throwAppError(error);
+          return throwAppError(log)(error);
         }
       },
-      commit: async (given, options) => {
+      commit: async (files, options) => {
         this.#checkOpen();
         if (performance.now() - beganAt > uploadMillisecondsMax) {
           throw new AppError('request_timeout', 'The upload took more than 12 hours.');
         }
-        // Of two files with one name the later one is stored; `close()` removes the other.
-        const files = [...new Map(given.map((file) => [file.storedName, file])).values()];
         if (files.length === 0) return undefined;
-        if (isDurable) await flushFolder(folder).catch(throwAppError);
+        if (isDurable) await flushFolder(folder).catch(throwAppError(log));
         const drop = () => {
           for (const { temporaryName } of files) uncommitted.add(temporaryName);
         };
@@ -192,22 +188,31 @@ export class Uploads {
     return { records, next: last && (() => this.readPage(last.place, limit)) };
   }
 
-  /** As `list`; keeps these files on the disk until the caller releases the snapshot. */
-  open(storedName?: string): MaybePromise<Snapshot> {
-    return andThen(this.list(storedName), (files) => {
-      const endReader = this.#retired.beginReader();
-      return {
-        files,
-        read: (file, range) => this.#read(file, range),
-        release: async () => {
-          endReader();
-          await this.#removeRetired();
-        },
-      };
-    });
+  /**
+   * Opens a file that was listed, and returns its content or a range of it, which the caller must
+   * read or `return()`. Undefined if the file is missing on the disk, which is logged. Throws
+   * `overloaded` if too many files are open.
+   */
+  async read(file: StoredFile, range = { start: 0, end: file.size }): Promise<Content | undefined> {
+    const { storedName, temporaryName } = file;
+    try {
+      return await openContent(this.#toPath(temporaryName), range);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throwAppError(this.#options.log)(error);
+      const [current] = await this.#options.index.list(storedName);
+      // A retired file may go before its readers.
+      if (current?.temporaryName !== temporaryName) return undefined;
+      this.#options.log('error', 'stored file missing', { storedName, temporaryName });
+      return undefined;
+    }
   }
 
-  /** Removes a file; open snapshots keep it. False if it was replaced or removed meanwhile. */
+  /** Call it before files are listed to be read, and what it returns when the last one is open. */
+  keepReplaced(): () => void {
+    return this.#retired.beginReader();
+  }
+
+  /** Removes a file, which can still be read. False if it was replaced or removed meanwhile. */
   async remove(file: StoredFile, once?: Once): Promise<Changed> {
     this.#checkOpen();
     const removed = await this.#options.index.remove(file, once);
@@ -222,16 +227,22 @@ export class Uploads {
 
   /** Removes garbage from the folder. Never rejects. */
   async sweep(): Promise<void> {
-    const { folder, index, log } = this.#options;
+    const { folder, index, log, isDurable } = this.#options;
+    const now = new Date();
     try {
+      await this.#removeRetired();
       // A new time marks the folder as one in use.
-      await utimes(folder, new Date(), new Date());
+      await utimes(folder, now, now);
       const listed = new Set((await index.list()).map(({ temporaryName }) => temporaryName));
       for await (const { name } of await opendir(folder, { bufferSize: 1_000 })) {
         if (this.#closed) return;
+        const path = this.#toPath(name);
+        // Else systemd-tmpfiles removes what has not changed for ten days in a temporary folder.
+        if (!isDurable && listed.has(name)) await utimes(path, now, now);
         // A file that is committed during the sweep is less than a day old.
-        if (!isUpload(name) || listed.has(name) || !(await isDayOld(this.#toPath(name)))) continue;
-        await this.#remove(name);
+        else if (isUpload(name) && !listed.has(name) && (await isDayOld(path))) {
+          await this.#remove(name);
+        }
       }
     } catch (error) {
       // The driver has logged the outage; the next sweep tries again.
@@ -261,30 +272,21 @@ export class Uploads {
   }
 
   async #removeRetired(): Promise<void> {
-    for (const name of this.#retired.takeUnread()) await this.#remove(name);
-  }
-
-  async #read(
-    file: StoredFile,
-    range = { start: 0, end: file.size },
-  ): Promise<Content | undefined> {
-    const { storedName, temporaryName } = file;
-    try {
-      return await openContent(this.#toPath(temporaryName), range);
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throwAppError(error);
-      const [current] = await this.#options.index.list(storedName);
-      // A retired file may go before its readers.
-      if (current?.temporaryName !== temporaryName) return undefined;
-      this.#options.log('error', 'stored file missing', { storedName, temporaryName });
-      return undefined;
-    }
+    for (const name of this.#retired.takeOld()) await this.#remove(name);
   }
 
   /** Removes a file from the disk. What cannot be removed now is garbage a day later. */
   async #remove(name: string): Promise<void> {
     this.#retired.delete(name);
     await unlink(this.#toPath(name)).catch(() => undefined);
+  }
+
+  /** For a folder of the run that somebody removed; other errors are thrown again. */
+  async #remake(reason: unknown): Promise<void> {
+    const { folder, isDurable } = this.#options;
+    if (isDurable || this.#closed || codeOf(reason) !== 'ENOENT') throw reason;
+    await mkdir(folder, { mode: 0o700 }).catch(allow('EEXIST'));
+    this.#options.log('warn', 'the folder of uploads was removed, and is made again', { folder });
   }
 
   #toPath(temporaryName: string): string {

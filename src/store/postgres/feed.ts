@@ -2,268 +2,208 @@
  * The comments of all nodes, once each, in the order stored. The table is the queue; a notification
  * only says that there is something to read, and may be lost.
  *
- * 1. A node stores a comment. The statement returns its number and the timeline of the server.
- * 2. The node delivers the comment to its own listener as soon as its order allows
- *    (`comment-order.ts`): no read is needed for that.
- * 3. It notifies the others 5 ms later, but at most every 100 ms: once for many comments. A NOTIFY
- *    within the transaction that writes would serialise all commits.
- * 4. A node with a listener polls the table (`feed/comment-poll.ts`) when it was notified, but at
- *    most every 90 ms, again at once if there is more to read, and after 5 ms at a gap.
- * 5. Without a notification it polls once a second; if it cannot receive any, ten times a second.
- * 6. A new timeline means that another server has taken over. It may lack the last comments and
- *    give their numbers again: the order begins again after the last comment that still exists.
+ * 1. A place is given under a lock that is held until the commit (`take_turn` in `steps.ts`),
+ *    whichever program inserts. So a comment that is visible has none before it that will become
+ *    visible later, and the order of the places is the order of the commits.
+ * 2. A node with a listener reads what is behind its cursor, the last place that it has delivered:
+ *    after a comment of its own, after a notification, and once a second.
+ * 3. A server that took over can lack the last comments, and give their places again. If there is
+ *    no place as high as the cursor, or another comment has it, the cursor falls back to the last
+ *    comment that was delivered and is still there.
  *
  *     node A                          PostgreSQL                         node B, cursor 7
  *     POST → insert ────────────────→ comments: 8
- *     deliver 8 ←── number 8 ────────
- *       5 ms later: NOTIFY ─────────→ channel ─────────────────────────→ LISTEN: notified
+ *     comments after 7? ────────────→ 8: deliver 8, cursor 8
+ *       NOTIFY ─────────────────────→ channel ─────────────────────────→ LISTEN: notified
  *                                     comments after 7? ←─────────────── poll
  *                                     8 ───────────────────────────────→ deliver 8, cursor 8
- *
- *     ms  0  A stores 8, and at 30 it stores 9     B has polled last at −40
- *     ms  5  A notifies                            B has to wait until 50
- *     ms 50                                        B polls: 8 and 9
- *     ms 105 A notifies for 9                      B polls at 140: nothing new
  */
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import type { Comment } from '../model.ts';
-import { CommentOrder, type Stored } from './comment-order.ts';
-import { poll, readStart } from './feed/comment-poll.ts';
-import { type Server, sql } from './connection.ts';
-import { listen, type Listening } from './feed/listen.ts';
-import type { Pool } from './pool.ts';
-import type { Versions } from './versions.ts';
+import type { PlacedComment, PlacedPage } from '../comments-after.ts';
+import { type Server, sql } from './client/connection.ts';
+import { listen, type Listening } from './listen.ts';
+import type { Pool } from './client/pool.ts';
 
 interface FeedDeps {
   readonly pool: Pool;
-  readonly versions: Pick<Versions, 'track'>;
+  /** Reads a page of the comments after a number. */
+  readonly readAfter: (from: number, limit: number) => Promise<PlacedPage>;
   /** The server for LISTEN; undefined if notifications cannot be received. */
   readonly listenServer: Server | undefined;
   readonly log: Log;
-  readonly timeoutSeconds: number;
 }
 
-/** Delay of a notification, so that it covers the comments that follow. */
-const notifyMilliseconds = 5;
-/** Minimum interval between notifications: longer than that at which others poll. */
-const notifyPaceMilliseconds = 100;
-
-export class CommentFeed {
-  readonly #deps: FeedDeps;
-  /** Identifies this node in notifications. */
-  readonly #nodeId = randomUUID();
-  /**
-   * From the first listener on: a node without subscribers is not woken, and subscribers that come
-   * and go do not open connections.
-   */
-  #listening: Listening | undefined;
-  /** Present while there is a listener. */
-  #poller: Poller | undefined;
-  #notifyTimer: NodeJS.Timeout | undefined;
-  #notifiedAt = -Infinity;
-
-  constructor(deps: FeedDeps) {
-    this.#deps = deps;
-  }
-
-  /** Delivers to one listener: the topic of comments, which has the subscribers. */
-  watch(listener: (comment: Comment) => void): () => void {
-    const { listenServer, log } = this.#deps;
-    this.#listening ??=
-      listenServer &&
-      listen(listenServer, log, (from) => {
-        if (from !== this.#nodeId) this.#poller?.poll();
-      });
-    const isNotified = (): boolean => this.#listening?.isActive() ?? false;
-    const poller = new Poller(this.#deps, isNotified, listener);
-    this.#poller = poller;
-    return () => {
-      poller.close();
-      if (this.#poller === poller) this.#poller = undefined;
-    };
-  }
-
-  /**
-   * Settles when the present listener gets all comments that are stored from then on; undefined if
-   * it does already. Rejects as the pool does. A node waits for it before it stores a comment.
-   */
-  ready(): Promise<unknown> | undefined {
-    return this.#poller?.ready();
-  }
-
-  /**
-   * Resolves with the order of the present listener when it is settled: what has a number up to its
-   * cursor has been delivered, or was stored before, and all others will be delivered (R41).
-   */
-  async settled(): Promise<CommentOrder> {
-    for (;;) {
-      await this.#poller?.ready();
-      const order = this.#poller?.order;
-      if (order?.isSettled === true) return order;
-      await this.polled();
-    }
-  }
-
-  /** Resolves after the next poll, which it asks for. Rejects if there is no listener. */
-  polled(): Promise<void> {
-    return this.#poller?.polled() ?? Promise.reject(new Error('There is no listener.'));
-  }
-
-  /** Call it for a comment that this node stored. */
-  stored(stored: Stored): void {
-    this.#poller?.stored(stored);
-    if (this.#deps.listenServer === undefined || this.#notifyTimer !== undefined) return;
-    const rest = this.#notifiedAt + notifyPaceMilliseconds - performance.now();
-    this.#notifyTimer = setTimeout(() => this.#notify(), Math.max(notifyMilliseconds, rest));
-  }
-
-  close(): void {
-    clearTimeout(this.#notifyTimer);
-    this.#poller?.close();
-    this.#listening?.close();
-  }
-
-  #notify(): void {
-    this.#notifyTimer = undefined;
-    this.#notifiedAt = performance.now();
-    this.#poller?.notified();
-    const notify = sql`SELECT pg_notify('inkwell_comments', ${this.#nodeId}),
-      pg_current_xact_id()::text AS xid`;
-    // A notification may be lost.
-    const { pool, versions } = this.#deps;
-    versions.track(pool.write(notify)).catch(() => undefined);
-  }
-}
-
-const gapMilliseconds = 5;
+/** One notification for the comments of this time: a poll costs nearly the same for forty. */
+const notifyMilliseconds = 100;
 /** Interval between polls without a reason: with notifications, and without. */
 const idleMilliseconds = 1_000;
 const unnotifiedMilliseconds = 100;
-/**
- * Minimum pause between polls after notifications: a poll costs nearly the same for one comment and
- * for forty. Shorter than the interval of a node's notifications, which it must not delay.
- */
-const paceMilliseconds = 90;
-/** A gap ends this long after the time limit of a statement. */
-const gapSecondsMore = 10;
+const retryMilliseconds = 200;
+const pageLimit = 500;
 
-/** Polls the table from its construction until it is closed. */
-class Poller {
-  readonly #deps: FeedDeps;
-  readonly #isNotified: () => boolean;
-  readonly #listener: (comment: Comment) => void;
-  #starting: Promise<unknown> | undefined;
-  #order: CommentOrder | undefined;
-  /** Ends the wait after the present poll. Not a signal, whose error is a fifth of a poll. */
-  #ask = (): void => undefined;
-  #closed = false;
-  /** Called after the next poll. */
-  #waiting: (() => void)[] = [];
+/** The comments that a cursor can fall back to: more than asynchronous replication mostly loses. */
+const deliveredMax = 1_000;
 
-  constructor(deps: FeedDeps, isNotified: () => boolean, listener: (comment: Comment) => void) {
-    this.#deps = deps;
-    this.#isNotified = isNotified;
+/** A comment that was delivered; of a place without a comment the id is not known. */
+interface Delivered {
+  readonly place: number;
+  readonly id?: string | undefined;
+}
+const lastText = sql`SELECT seq, id FROM inkwell.comments ORDER BY seq DESC LIMIT 1`;
+const checkText = `SELECT coalesce(max(seq), 0) AS last,
+    (SELECT id FROM inkwell.comments WHERE seq = $1::bigint) AS id FROM inkwell.comments`;
+const thereText = `SELECT max(seq) AS place FROM unnest($1::bigint[], $2::uuid[])
+  AS delivered (seq, id) JOIN inkwell.comments USING (seq, id)`;
+
+type Listener = (placed: PlacedComment) => void;
+
+export type CommentFeed = ReturnType<typeof createFeed>;
+
+export function createFeed({ pool, readAfter, listenServer, log }: FeedDeps) {
+  /** Identifies this node in notifications. */
+  const nodeId = randomUUID();
+  let listening: Listening | undefined;
+  const polling = createPolling({ pool, readAfter }, () => listening?.isActive() === true);
+  let notifyTimer: NodeJS.Timeout | undefined;
+  const notify = (): void => {
+    notifyTimer = undefined;
+    // A notification may be lost.
+    pool.write(sql`SELECT pg_notify('inkwell_comments', ${nodeId})`).catch(() => undefined);
+  };
+  return {
+    /** Delivers to one listener: the topic of comments, which has the subscribers. */
+    watch(listener: Listener): () => void {
+      listening ??=
+        listenServer &&
+        listen(listenServer, log, (from) => void (from !== nodeId && polling.wake()));
+      return polling.start(listener);
+    },
+    /** Settles when the listener gets every comment that is stored from then on. */
+    ready: polling.ready,
+    /** Call it when this node has stored a comment. */
+    stored(): void {
+      polling.wake();
+      if (listenServer !== undefined) notifyTimer ??= setTimeout(notify, notifyMilliseconds);
+    },
+    close(): void {
+      clearTimeout(notifyTimer);
+      polling.stop();
+      listening?.close();
+    },
+  };
+}
+
+type ReadDeps = Pick<FeedDeps, 'pool' | 'readAfter'>;
+
+/** Polls for one listener at a time. */
+function createPolling({ pool, readAfter }: ReadDeps, isNotified: () => boolean) {
+  /** Present: that of the listener. */
+  const now: { cursor?: Cursor | undefined } = {};
+  /** Ends the wait between two polls. */
+  let wake = (): void => undefined;
+
+  const poll = async (cursor: Cursor): Promise<boolean> => {
+    try {
+      await cursor.start();
+      let isLast = !(await cursor.isBehind());
+      while (!isLast && cursor === now.cursor) {
+        const page = await readAfter(cursor.place, pageLimit);
+        for (const placed of page.found) cursor.deliver(placed);
+        isLast = page.isLast;
+      }
+      return true;
+    } catch {
+      return false; // The pool has logged the reason.
+    }
+  };
+  const pollAlways = async (cursor: Cursor): Promise<void> => {
+    while (cursor === now.cursor) {
+      const asked = new Promise<void>((resolve) => (wake = resolve));
+      const isDone = await poll(cursor);
+      const idle = isNotified() ? idleMilliseconds : unnotifiedMilliseconds;
+      const ended = new AbortController();
+      const wait = pause(isDone ? idle : retryMilliseconds, undefined, { signal: ended.signal });
+      await Promise.race([isDone ? asked : wait, wait.catch(() => undefined)]);
+      ended.abort();
+    }
+  };
+  const stop = (): void => {
+    now.cursor = undefined;
+    wake();
+  };
+  return {
+    start(listener: Listener): () => void {
+      const cursor = new Cursor(pool, listener);
+      now.cursor = cursor;
+      void pollAlways(cursor);
+      return () => {
+        if (now.cursor === cursor) stop();
+      };
+    },
+    ready: (): Promise<unknown> | undefined =>
+      now.cursor?.isStarted === false ? now.cursor.start() : undefined,
+    wake: (): void => wake(),
+    stop,
+  };
+}
+
+/** Where the comments of a listener go on. */
+class Cursor {
+  readonly #pool: Pool;
+  readonly #listener: Listener;
+  /** The last comments that were delivered, or were there at the start. */
+  #delivered: Delivered[] = [];
+  #starting: Promise<void> | undefined;
+
+  constructor(pool: Pool, listener: Listener) {
+    this.#pool = pool;
     this.#listener = listener;
-    void this.#pollAlways();
   }
 
-  get order(): CommentOrder | undefined {
-    return this.#order;
+  get isStarted(): boolean {
+    return this.#delivered.length > 0;
   }
 
-  /** Resolves after the next poll, or its failure. */
-  polled(): Promise<void> {
-    this.poll();
-    return new Promise((resolve) => void this.#waiting.push(resolve));
+  /** After it, the listener gets every comment that is stored from then on. */
+  async start(): Promise<void> {
+    if (this.isStarted) return;
+    this.#starting ??= this.#begin().finally(() => (this.#starting = undefined));
+    await this.#starting;
   }
 
-  /** Settles when the order has its start; undefined if the order exists already. */
-  ready(): Promise<unknown> | undefined {
-    if (this.#order !== undefined) return undefined;
-    this.#starting ??= readStart(this.#deps.pool)
-      .then((start) => (this.#order = this.#orderFrom(start)))
-      .finally(() => (this.#starting = undefined));
-    return this.#starting;
+  get place(): number {
+    return this.#delivered.at(-1)?.place ?? 0;
   }
 
-  /** Before there is an order, the comment is one of those that the first poll reads. */
-  stored(stored: Stored): void {
-    this.#order?.stored(stored);
+  deliver({ place, comment }: PlacedComment): void {
+    this.#delivered.push({ place: Number(place), id: comment.id });
+    this.#delivered.splice(0, this.#delivered.length - deliveredMax);
+    this.#listener({ place, comment });
   }
 
-  /** Call it when a notification is sent: an own comment may wait for one of another node. */
-  notified(): void {
-    if (this.#order !== undefined && this.#order.waiting > 0) this.poll();
+  /** True if comments are behind the cursor, which has fallen back if it had to. */
+  async isBehind(): Promise<boolean> {
+    const [row] = await this.#pool.read({ text: checkText, values: [this.place] });
+    const [last, found] = [Number(row?.['last']), row?.['id'] ?? undefined];
+    const id = this.#delivered.at(-1)?.id;
+    const isOther = id !== undefined && found !== undefined && found !== id;
+    if (last >= this.place && !isOther) return last > this.place;
+    const known = this.#delivered.filter((one) => one.id !== undefined);
+    const values = [known.map(({ place }) => place), known.map((one) => one.id ?? null)];
+    const there = (await this.#pool.read({ text: thereText, values }))[0]?.['place'] ?? undefined;
+    const before = Math.min(last, (this.#delivered[0]?.place ?? 1) - 1);
+    this.#delivered =
+      there === undefined
+        ? [{ place: before }]
+        : this.#delivered.filter(({ place }) => place <= Number(there));
+    return true;
   }
 
-  /** Polls as soon as the pace allows. */
-  poll(): void {
-    this.#ask();
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#ask();
-    this.#settleWaiting();
-  }
-
-  #settleWaiting(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve();
-  }
-
-  async #pollAlways(): Promise<void> {
-    while (!this.#closed) {
-      const asked = new Promise<void>((resolve) => (this.#ask = resolve));
-      // The pool has logged the reason of a failure.
-      const wait = await this.#pollOnce().catch(() => undefined);
-      this.#settleWaiting();
-      if (wait !== undefined) await pause(wait);
-      else {
-        await pause(paceMilliseconds);
-        const interval = this.#isNotified() ? idleMilliseconds : unnotifiedMilliseconds;
-        const timer = setTimeout(this.#ask, interval - paceMilliseconds);
-        await asked;
-        clearTimeout(timer);
-      }
-    }
-  }
-
-  /** Returns the milliseconds until the next poll, if there is a reason for one. */
-  async #pollOnce(): Promise<number | undefined> {
-    await this.ready();
-    const order = this.#order;
-    if (order === undefined) return undefined;
-    const { cursor } = order;
-    const polled = await poll(this.#deps, order);
-    const { timeline, last, back } = polled;
-    // A server that was left behind by a failover: the next poll may reach another one.
-    if (this.#closed || timeline < order.timeline) return undefined;
-    if (timeline > order.timeline || last < cursor) {
-      // `back` is the last comment that still exists. It is not the place to begin again if own
-      // comments have moved the cursor during the poll: then the next poll finds another.
-      if (order.cursor === cursor) {
-        const facts = { timeline, from: cursor, to: back };
-        this.#deps.log('warn', 'database has failed over', facts);
-        const start = { cursor: back, timeline, skipped: [] };
-        this.#order = this.#orderFrom({ ...start, lostAfter: back });
-      }
-      return 0;
-    }
-    if (!order.take(polled)) return gapMilliseconds;
-    return polled.isWhole ? undefined : 0;
-  }
-
-  #orderFrom(start: Awaited<ReturnType<typeof readStart>> & { lostAfter?: number }): CommentOrder {
-    return new CommentOrder({
-      ...start,
-      deliver: (comment) => {
-        if (!this.#closed) this.#listener(comment);
-      },
-      clock: () => performance.now(),
-      gapMillisecondsMax: (this.#deps.timeoutSeconds + gapSecondsMore) * 1000,
-    });
+  async #begin(): Promise<void> {
+    const [row] = await this.#pool.read(lastText);
+    this.#delivered = [row ? { place: Number(row['seq']), id: String(row['id']) } : { place: 0 }];
   }
 }

@@ -1,7 +1,8 @@
 /** The statements of PostgreSQL: what many requests ask for at once is one statement. */
 
-import { changedLengthMax } from '../shared.ts';
-import type { RecordText } from '../store.ts';
+import type { RunInTurn } from '../../scheduler.ts';
+import { changeUnlessDone, idOf } from '../once.ts';
+import type { DriverOptions } from '../store.ts';
 import type { RecordDeps } from '../sql/ports.ts';
 import {
   type Cells,
@@ -9,9 +10,6 @@ import {
   isTooLong,
   namesOf,
   sizeOf,
-  type Row,
-  type Table,
-  toJson,
   toShort,
   type Value,
 } from '../sql/rows.ts';
@@ -26,12 +24,11 @@ import {
   toPageValues,
 } from '../sql/statements.ts';
 import { type Batch, createLoader, individually } from './batch.ts';
-import type { Statement } from './connection.ts';
-import { createInsert, type InsertDeps } from './inserts.ts';
-import type { Pool } from './pool.ts';
-import { withKey } from './requests.ts';
-import { isArea } from '../changes.ts';
-import { xid } from './versions.ts';
+import type { Transaction } from '../sql/transaction.ts';
+import { createInsert, type InsertDeps, rowsOf } from './inserts.ts';
+import type { Pool, RunStatement } from './client/pool.ts';
+import { toKey, withKey } from './requests.ts';
+import { filesLock } from './steps.ts';
 
 /** Records that are joined into one statement, and the texts of each, which make some mebibytes. */
 const recordsMax = 100;
@@ -50,57 +47,91 @@ const pagesOfAll: PageLimits = { rowsMax: 1_010, textMax: 10_380, costOf: (limit
 /** The pages of owners, most of which have few and short records. */
 const pagesOfOwners: PageLimits = { rowsMax: 5_000, textMax: 2_048, costOf: () => 50 };
 
-/** Where the id is in `{"id":"…"`. */
-const idPlace = [7, 43] as const;
-
 /** Shared by the parts of the driver. */
 export interface PostgresContext extends RecordDeps, InsertDeps {
   readonly sql: Sql;
 }
 
-export function createStatements({ pool, versions, requests }: InsertDeps): Sql {
-  /** Appends what `track` needs. */
-  const toTracked = (table: string, text: string): string =>
-    isArea(table) ? `${text}, ${xid}` : text;
-  const write = (
-    table: string,
-    statement: Statement,
-    askedAt?: number,
-  ): Promise<readonly Row[]> => {
-    const written = pool.write(statement, askedAt);
-    return isArea(table) ? versions.track(written, table) : written;
-  };
+/** Connections that only read. */
+type ReadPool = Pick<Pool, 'read' | 'readCells'>;
+
+interface StatementsDeps extends InsertDeps, Pick<DriverOptions, 'run'> {}
+
+export const dialect = {
+  schema: 'inkwell.',
+  toId: (text) => `CAST(${text} AS uuid)`,
+  ofOne(table, order, { column, owner, by, place, condition, limit }) {
+    const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
+    // With `column = owner` the planner could read the table in the order of `seq`, or hash it.
+    return `inkwell.${table} WHERE ${condition}
+      (${column}, ${by}) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
+      ORDER BY ${column} ${order}, ${by} ${order} LIMIT ${limit}`;
+  },
+  *insert(table, rows, { where = 'true', onConflict = '' } = {}) {
+    if (rows.length === 0) return [];
+    const columns = Object.keys(rows[0] ?? {}).join();
+    const text = `INSERT INTO inkwell.${table} (${columns}) SELECT ${columns}
+      FROM ${rowsOf(table, 1)} AS given WHERE ${where} ORDER BY ordinality ${onConflict}`;
+    return yield [table, text, [JSON.stringify(rows)]];
+  },
+  isAmong: (column, texts) =>
+    // Forces the index: a join may read all.
+    `${column} = ANY (ARRAY(SELECT json_array_elements_text(${texts}::text::json)))`,
+  forUpdate: ' FOR UPDATE',
+  lockFiles: `SELECT pg_advisory_xact_lock(${filesLock})`,
+  newVersion: ', version = DEFAULT',
+} as const satisfies Partial<Sql>;
+
+/** The statements that only read. */
+export function createReads(pool: ReadPool) {
   return {
-    schema: 'inkwell.',
-    ofOne(table, order, { column, owner, place, limit }) {
-      const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
-      // With `column = owner` the planner could read the table in the order of `seq`, or hash it.
-      return `inkwell.${table}
-        WHERE (${column}, seq) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
-        ORDER BY ${column} ${order}, seq ${order} LIMIT ${limit}`;
-    },
+    ...dialect,
     createFind: (key) => createLoader(findRows(pool, key)),
     createPages: (query, toPage) => createLoader(readPages(pool, query, toPage)),
-    createInsert: (table) => createInsert({ pool, versions, requests }, table),
-    requests: { find: requests.find },
     read: (text, values) => pool.read({ text, values }),
-    write: (...[table, text, values, askedAt]) =>
-      write(table, { text: toTracked(table, text), values }, askedAt),
-    async writeOnce(once, [table, text, values, askedAt]) {
-      const statement = withKey({ text: toTracked(table, text), values }, once);
-      const attempt = async (): Promise<true | undefined> =>
-        (await write(table, statement, askedAt)).length > 0 || undefined;
-      return (await requests.run(once, attempt, askedAt)) ?? false;
-    },
-    readArticles(columns, askedAt) {
-      const text = `SELECT ${columns}, id AS place FROM inkwell.articles ORDER BY id`;
-      const read = createBounded(pool, { table: 'articles', order: 'ASC', text }, changedLengthMax);
-      return read([], askedAt);
+  } satisfies Partial<Sql>;
+}
+
+export function createStatements(deps: StatementsDeps): Sql {
+  const { pool, requests, run } = deps;
+  return {
+    ...createReads(pool),
+    createInsert: (table) => createInsert(deps, table),
+    requests: { find: requests.find },
+    change: async (once, [, text, values, askedAt]) =>
+      requests.change(once, withKey({ text, values }, once), askedAt),
+    transact(once, work) {
+      const attempt = () =>
+        pool.transaction(async (ask) => {
+          const done = await act(work(), ask, run);
+          if (once !== undefined && done !== undefined) await ask(toKey(once, idOf(done)));
+          return done;
+        });
+      if (once === undefined) return attempt();
+      // What it checks may be what the same request has changed before (R40).
+      return changeUnlessDone(once, requests, () => requests.run(once, attempt));
     },
   };
 }
 
-function findRows(pool: Pool, [table, column]: Key): Batch<string | number, Cells | undefined> {
+/** Runs a transaction that is begun. */
+export async function act<T>(
+  steps: Transaction<T>,
+  ask: RunStatement,
+  run: RunInTurn = (work) => work(),
+): Promise<T> {
+  let next = steps.next();
+  while (next.done !== true) {
+    const step = next.value;
+    if (typeof step === 'function') await run(step);
+    next = steps.next(
+      typeof step === 'function' ? [] : await ask({ text: step[1], values: step[2] }),
+    );
+  }
+  return next.value;
+}
+
+function findRows(pool: ReadPool, [table, column]: Key): Batch<string | number, Cells | undefined> {
   const from = `FROM inkwell.${table} WHERE ${column} =`;
   const one = `SELECT ${columnsOf[table]} ${from} $1`;
   const type = column === 'username' ? 'text' : table === 'articles' ? 'bigint' : 'uuid';
@@ -132,37 +163,34 @@ function findRows(pool: Pool, [table, column]: Key): Batch<string | number, Cell
  * rows was reached before it was read completely.
  */
 function readPages<T>(
-  pool: Pool,
+  pool: ReadPool,
   query: PageQuery,
   toPage: (rows: RowPage, start: PageStart) => T,
 ): Batch<PageStart, T> {
-  const { table, owner, toText, members } = query;
+  const { table, owner, toText } = query;
   const limits = owner === undefined || owner === 'status' ? pagesOfAll : pagesOfOwners;
-  const isById = owner === undefined || owner.endsWith('_id');
-  const types = [isById ? 'uuid' : 'text', query.isAfterId ? 'uuid' : 'bigint'];
+  const types = [/status\)?$/.test(owner ?? '') ? 'text' : 'uuid', query.afterType];
   const { rowsMax, textMax, costOf } = limits;
   const start = { owner: 'start.owner', after: 'start.after', limit: 'start.rows' };
   const bytesMax = `least(${textMax}, ${pageBytesMax} / ${start.limit})`;
-  const page = members
-    ? `SELECT string_agg(json, E'\\n') AS json, bool_or(json IS NULL) AS too_long
-      FROM (${toText(toJson(table, members, bytesMax), start)}) AS row`
-    : toText(toShort(table, bytesMax, owner), start);
-  const text = `SELECT page.*, start.at FROM
-    unnest($1::${types[0]}[], $2::${types[1]}[], $3::bigint[])
-      WITH ORDINALITY AS start (owner, after, rows, at)
-    CROSS JOIN LATERAL (${page}) AS page LIMIT ${rowsMax + 1}`;
-  const toRows = members ? toTexts : toShortRows(table);
+  const page = toText(toShort(table, bytesMax, owner), start);
+  // Not null in the arrays: where `array_nulls` is off it would be the text NULL.
+  const text = `SELECT page.*, start.at FROM (
+      SELECT nullif(owner, '')::${types[0]} AS owner,
+        nullif(after, '')::${types[1]} AS after, rows, at
+      FROM unnest($1::text[], $2::text[], $3::bigint[])
+        WITH ORDINALITY AS given (owner, after, rows, at)
+    ) AS start CROSS JOIN LATERAL (${page}) AS page LIMIT ${rowsMax + 1}`;
   const whole = toText(columnsOf[table], pageParameters(owner !== undefined));
-  const readWhole = createBounded(pool, { ...query, text: whole }, pageBytesMax);
+  const readWhole = createBounded(pool, { ...query, text: whole });
   return {
     keyOf: (from) => toPageValues(from).join(' '),
     costMax: rowsMax,
-    // A page of JSON is one row, so that the limit on rows does not apply to it.
-    costOf: ({ limit }) => (members ? limit : costOf(limit)),
+    costOf: ({ limit }) => costOf(limit),
     async loadMany(starts, askedAt) {
       const values = [
-        starts.map((from) => from.owner ?? null),
-        starts.map((from) => from.after),
+        starts.map((from) => from.owner ?? ''),
+        starts.map((from) => from.after ?? ''),
         starts.map((from) => from.limit),
       ];
       const all = await pool.readCells({ text, values }, askedAt);
@@ -171,28 +199,13 @@ function readPages<T>(
       // If the limit was reached, the page of the last row and those after it are incomplete.
       const end = all.length > rowsMax ? Number(all.at(-1)?.at(-1)) - 1 : starts.length;
       return starts.map((from, at) => {
-        const rows = at < end ? toRows(found[at] ?? []) : undefined;
-        return rows ? toPage({ rows, isCut: false }, from) : individually;
+        const rows = found[at] ?? [];
+        const isWhole = at < end && !rows.some((cells) => isTooLong(table, cells));
+        return isWhole ? toPage({ rows, isCut: false }, from) : individually;
       });
     },
     loadOne: async (from, askedAt) => toPage(await readWhole(toPageValues(from), askedAt), from),
   };
-}
-
-/** Returns a function that returns its rows, or undefined if one is too long. */
-function toShortRows(table: Table) {
-  return (rows: readonly Cells[]): readonly Cells[] | undefined =>
-    rows.some((cells) => isTooLong(table, cells)) ? undefined : rows;
-}
-
-/**
- * The records of a page of JSON, which has no line feeds; undefined if one is too long, or has an
- * escaped text (see `rows.ts`).
- */
-function toTexts([page]: readonly Cells[]): readonly RecordText[] | undefined {
-  const [json, tooLong] = (page ?? []) as readonly (string | null)[];
-  if (tooLong === 't' || json?.includes('\u241a') === true) return undefined;
-  return json?.split('\n').map((text) => ({ id: text.slice(...idPlace), json: text })) ?? [];
 }
 
 interface Bounded extends Pick<PageQuery, 'table' | 'order'> {
@@ -200,14 +213,14 @@ interface Bounded extends Pick<PageQuery, 'table' | 'order'> {
   readonly text: string;
 }
 
-/** Returns a function that reads rows until their texts have more than `bytesMax` bytes. */
-function createBounded(pool: Pool, { table, order, text }: Bounded, bytesMax: number) {
+/** Returns a function that reads rows until their texts have more bytes than a page may. */
+function createBounded(pool: ReadPool, { table, order, text }: Bounded) {
   const size = sizeOf(table);
   const bounded = `SELECT * FROM (
       SELECT page.*, sum(${size}) OVER (ORDER BY place ${order}) AS bytes FROM (${text}) AS page
-    ) AS sized WHERE bytes - (${size}) <= ${bytesMax} ORDER BY place ${order}`;
-  return async (values: readonly Value[], askedAt?: number): Promise<RowPage> => {
+    ) AS sized WHERE bytes - (${size}) <= ${pageBytesMax} ORDER BY place ${order}`;
+  return async (values: readonly Value[], askedAt: number): Promise<RowPage> => {
     const rows = await pool.readCells({ text: bounded, values }, askedAt);
-    return { rows, isCut: Number(rows.at(-1)?.at(-1) ?? 0) > bytesMax };
+    return { rows, isCut: Number(rows.at(-1)?.at(-1) ?? 0) > pageBytesMax };
   };
 }

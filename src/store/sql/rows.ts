@@ -4,8 +4,7 @@
  */
 
 import { kinds, type RecordOf } from '../shared.ts';
-import type { InitialData } from '../store.ts';
-import type { Account, Author, Post } from '../model.ts';
+import type { Account, Comment, Post } from '../model.ts';
 import type { ListedFile } from '../file-index.ts';
 import type { FirstWrite } from '../once.ts';
 
@@ -13,9 +12,9 @@ export type Row = Readonly<Record<string, unknown>>;
 export type Value = string | number | boolean | null;
 /**
  * The cells of a row, as the database sends them: first the columns of the table, in their order,
- * then whatever else the statement selects. No table has more than six columns.
+ * then whatever else the statement selects. No table has more than seven columns.
  */
-export type Cells = [string, string, string, string, string, string, ...unknown[]];
+export type Cells = [string, string, string, string, string, string, string, ...unknown[]];
 /** Values by column name. */
 export type NewRow = Readonly<Record<string, Value>>;
 
@@ -23,8 +22,9 @@ export type NewRow = Readonly<Record<string, Value>>;
 export const columnsOf = {
   authors: 'id, name, email, created_at',
   accounts: 'username, id, email, roles, password_hash',
-  posts: 'id, title, content, status, created_at, author_id',
-  comments: 'id, post_id, content, created_at',
+  posts: 'id, title, content, status, created_at, author_id, published_at',
+  comments: 'id, post_id, content, created_at, name, author_id',
+  pending_comments: 'id, post_id, content, created_at, name, author_id',
   todos: 'id, title, completed',
   articles: 'id, document',
 } as const;
@@ -34,16 +34,11 @@ export function namesOf(table: Table): readonly string[] {
   return columnsOf[table].split(', ');
 }
 
-/** The initial rows of a new database. Each table follows those that it refers to. */
-export function toInitialRows(initial: InitialData): readonly (readonly [Table, NewRow[]])[] {
-  const tables = ['authors', 'posts', 'comments', 'todos', 'articles'] as const;
-  return tables.map((table) => [table, initial[table].map(toRow)]);
-}
-
 /** Columns that are not named like their member. */
 const columnOf: Readonly<Record<string, string>> = {
   createdAt: 'created_at',
   authorId: 'author_id',
+  publishedAt: 'published_at',
   postId: 'post_id',
   passwordHash: 'password_hash',
   json: 'document',
@@ -76,6 +71,15 @@ export function toCells(table: Table, row: Row): Cells {
   return namesOf(table).map((column) => row[column]) as Cells; // as it was stored
 }
 
+const toComment = ([id, postId, content, createdAt, name, authorId]: Cells): Comment => ({
+  id,
+  content: unescapeText(content),
+  createdAt,
+  postId,
+  name: unescapeName(name),
+  authorId,
+});
+
 /**
  * Makes a record of the cells of a row that `toRow` made, by table. Each table is written out,
  * because rows are read by the hundred: 21 ns a comment, against 71 ns for a loop over the names of
@@ -95,20 +99,17 @@ export const toRecord: { readonly [N in Table]: (cells: Cells) => RecordOf[N] } 
     roles: JSON.parse(unescapeText(roles)) as Account['roles'],
     passwordHash,
   }),
-  posts: ([id, title, content, status, createdAt, authorId]) => ({
+  posts: ([id, title, content, status, createdAt, authorId, publishedAt]) => ({
     id,
     title: unescapeText(title),
     content: unescapeText(content),
     status: status as Post['status'],
     createdAt,
     authorId,
+    publishedAt,
   }),
-  comments: ([id, postId, content, createdAt]) => ({
-    id,
-    content: unescapeText(content),
-    createdAt,
-    postId,
-  }),
+  comments: toComment,
+  pending_comments: toComment,
   // SQLite has no booleans, and sends 1; PostgreSQL sends `t`.
   todos: ([id, title, completed]) => ({
     id,
@@ -125,17 +126,12 @@ export function toFile(row: Row): ListedFile {
     temporaryName: String(row['disk_name']),
     size: Number(row['size']),
     place: Number(row['seq']),
+    owner: typeof row['owner'] === 'string' ? row['owner'] : null,
   };
 }
 
 export function toFirstWrite({ print, result }: Row): FirstWrite {
   return { fingerprint: String(print), id: String(result) };
-}
-
-/** The authors of the accounts given at this start (R20), with the same ids. */
-export function authorsOfAccounts({ accounts, authors }: InitialData): readonly Author[] {
-  const ids = new Set(accounts.map(({ id }) => id));
-  return authors.filter(({ id }) => ids.has(id));
 }
 
 function toText(value: unknown): string {
@@ -159,6 +155,10 @@ export function escapeText(text: string): string {
   return text.replaceAll(everyUnkeepable, (unit) => {
     return `\u241a${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
+}
+
+function unescapeName(kept: string | null): string | null {
+  return kept === null ? null : unescapeText(kept);
 }
 
 function unescapeText(kept: string): string {
@@ -213,17 +213,6 @@ function select(
     return isText ? `${toExpression(column)} AS ${column}` : column;
   };
   return namesOf(table).map(toSelected).join(', ');
-}
-
-/** The JSON of a row with these members; null if its texts have more than `bytesMax` bytes. */
-export function toJson(table: Table, members: readonly string[], bytesMax: string): string {
-  const pairs = members.map((member) => {
-    const column = toColumn(member);
-    // Ids, dates and statuses need no escapes, which take the database half of the time.
-    const isText = textsOf[table]?.includes(column) === true;
-    return `"${member}":${isText ? `' || to_json(${column}) || '` : `"' || ${column} || '"`}`;
-  });
-  return `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN '{${pairs.join()}}' END AS json`;
 }
 
 /** True if the texts of a row are longer than `toShort` reads. */

@@ -5,13 +5,16 @@
  */
 
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { type Listed, type Order, tooLongToChange } from '../shared.ts';
-import type { Changed, Once, RecordText, Repeated, Requests } from '../store.ts';
-import type { Cells, Row, Table, Value } from './rows.ts';
+import type { Listed, Order } from '../shared.ts';
+import type { Changed, Once, Repeated, Requests } from '../store.ts';
+import type { Cells, NewRow, Row, Table, Value } from './rows.ts';
+import type { Transaction, Write } from './transaction.ts';
 
 export interface Sql {
   /** The prefix of table names. */
   readonly schema: string;
+  /** The id that an expression has as a text. */
+  readonly toId: (text: string) => string;
   /**
    * What follows `FROM` to read the rows of one owner after a position, in this order. Forces the
    * use of an index: if a few owners have most rows, statistics overestimate those of every owner,
@@ -30,28 +33,44 @@ export interface Sql {
   /** Runs a statement that only reads. */
   read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
   /**
-   * Runs a statement that writes, as a whole or not at all, and returns the rows of its RETURNING
-   * clause: the ids of the changed records and of their owners, by which SQLite counts changes.
+   * Runs a statement that writes, as a whole or not at all, once under a key. Returns false, and
+   * keeps no key, if its RETURNING clause returns no row. It returns the ids of the changed records
+   * and of their owners, by which SQLite counts changes.
    */
-  write(...statement: Write): Promise<readonly Row[]>;
-  /** As `write`, once under a key. Returns false, and keeps no key, if no row is returned. */
-  writeOnce(once: Once, statement: Write): Promise<Changed>;
+  change(once: Once | undefined, statement: Write): Promise<Changed>;
   readonly requests: Requests;
   /**
-   * Reads these columns of all articles, up to `changedLengthMax`, for a change of all. `askedAt`:
-   * when the change was asked for, if its time is limited.
+   * Runs a transaction, once under a key. Its value is undefined if it stored nothing: then no key
+   * is kept. It may run again if it could not be committed.
    */
-  readArticles(columns: string, askedAt?: number): MaybePromise<RowPage>;
+  readonly transact: <T>(
+    once: Once | undefined,
+    work: () => Transaction<T>,
+  ) => Promise<T | Repeated>;
+  /** Inserts rows that have the same columns, in their order. Returns the rows of RETURNING. */
+  insert(
+    table: string,
+    rows: readonly NewRow[],
+    options?: InsertOptions,
+  ): Transaction<readonly Row[]>;
+  /** True for the rows whose column is in a JSON array of texts. */
+  isAmong(column: string, texts: string): string;
+  /** What locks the rows of a SELECT until the commit, if others write meanwhile. */
+  readonly forUpdate: '' | ' FOR UPDATE';
+  /** Lets one transaction at a time commit files; undefined if that is so in any case. */
+  readonly lockFiles: string | undefined;
+  /** Gives an article that is changed another version, where older builds compare them. */
+  readonly newVersion: '' | ', version = DEFAULT';
+}
+
+export interface InsertOptions {
+  /** The condition on a row, which has the name `given`. */
+  readonly where?: string;
+  /** `ON CONFLICT … RETURNING …` */
+  readonly onConflict?: string;
 }
 
 export type Key = readonly [table: Table, column: 'id' | 'username'];
-/** `askedAt`: as in `ChangeOptions`. */
-export type Write = readonly [
-  table: string,
-  text: string,
-  values: readonly Value[],
-  askedAt?: number | undefined,
-];
 
 /** The pages of a list. */
 export interface PageQuery {
@@ -59,12 +78,10 @@ export interface PageQuery {
   readonly order: Order;
   /** The column whose value selects the rows; undefined: all rows. */
   readonly owner: string | undefined;
-  /** `after` is the id of a record, not a position. */
-  readonly isAfterId: boolean;
+  /** A position is a number or a text, and an id is a UUID. */
+  readonly afterType: 'bigint' | 'text' | 'uuid';
   /** Selects these columns, then `place`, the position, with these expressions for its values. */
   readonly toText: (columns: string, values: PageExpressions) => string;
-  /** A driver may return rows as JSON with these members. */
-  readonly members: readonly string[] | undefined;
 }
 
 export interface PageStart {
@@ -83,8 +100,9 @@ export interface PageExpressions {
   readonly limit: string;
 }
 
-/** `place`: an expression for the position. */
-type OwnedPosition = Omit<PageExpressions, 'after'> & Readonly<Record<'column' | 'place', string>>;
+/** `by`: the expression of positions. `place`: one for the position. `condition`: of the index. */
+type OwnedPosition = Omit<PageExpressions, 'after'> &
+  Readonly<Record<'column' | 'by' | 'place' | 'condition', string>>;
 
 /** The parameters of a page. */
 export function pageParameters(isOwned: boolean): PageExpressions {
@@ -99,29 +117,10 @@ export function toPageValues({ owner, after, limit }: PageStart): readonly Value
 }
 
 export interface RowPage {
-  readonly rows: readonly (Cells | RecordText)[];
+  readonly rows: readonly Cells[];
   /** True if the page ended at its limit of bytes: there may be more rows. */
   readonly isCut: boolean;
 }
 
 /** A page ends after this many bytes of text. */
 export const pageBytesMax = 1_048_576;
-
-/** Moves the counter to the next free value and returns that (R15). */
-export function nextArticleId(schema: string): string {
-  const articles = `${schema}articles`;
-  const isFree = (id: string): string =>
-    `NOT EXISTS (SELECT 1 FROM ${articles} AS other WHERE other.id = ${id})`;
-  // The next value or, if it is taken, the one after the first id without a successor.
-  return `UPDATE ${schema}counters SET value = coalesce(
-      (SELECT value + 1 WHERE ${isFree('value + 1')}),
-      (SELECT id + 1 FROM ${articles} AS taken
-        WHERE id > value AND ${isFree('taken.id + 1')} ORDER BY id LIMIT 1)
-    ) WHERE name = 'articles' RETURNING value`;
-}
-
-/** Returns the rows of all articles. Throws `content_too_large` if the page was cut. */
-export function requireWhole({ rows, isCut }: RowPage): readonly Cells[] {
-  if (isCut) throw tooLongToChange();
-  return rows as readonly Cells[]; // articles are not read as JSON with members
-}

@@ -1,44 +1,62 @@
 /** Copies the database file while a server writes to it. */
 
-import { open, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { codeOf } from '../../errors.ts';
 import { flush, flushFolder } from '../flush.ts';
 import { openToRead } from './database.ts';
 
 /**
  * Copies a consistent state with all transactions committed before to `to`, which only this user
- * can read. Writes continue in the meantime. `to` does not exist, is empty, or is the complete,
- * flushed copy. Throws if `to` exists or the copy fails; after a failure `to` does not exist.
+ * can read. Writes continue in the meantime. `to` appears when the copy is whole and on the disk;
+ * what an earlier run left in `to.partial` is replaced. Throws if `to` exists or the copy fails.
  */
 export async function backUpSqlite(from: string, to: string): Promise<void> {
   const path = resolve(to);
   const partial = `${path}.partial`;
   const database = await openToRead(from);
-  const made: string[] = [];
   try {
-    // Creates the file first, so that no existing file is replaced.
-    for (const name of [path, partial]) {
-      await create(name);
-      made.push(name);
+    if (existsSync(path)) throw notMade(path, 'EEXIST');
+    const made = await create(partial);
+    try {
+      database.prepare('VACUUM INTO ?').run(partial);
+      // SQLite does not flush the copy to the disk.
+      await flush(partial);
+      // Another run may have replaced it.
+      if ((await stat(partial)).ino !== (await made.stat()).ino) throw notMade(partial, 'EBUSY');
+      await publish(partial, path);
+    } finally {
+      await made.close();
+      await rm(partial, { force: true });
     }
-    database.prepare('VACUUM INTO ?').run(partial);
-    // SQLite does not flush the copy to the disk.
-    await flush(partial);
-    await rename(partial, path);
-  } catch (error) {
-    for (const name of made) await rm(name, { force: true });
-    throw error;
   } finally {
     database.close();
   }
   await flushFolder(dirname(path));
 }
 
-async function create(path: string): Promise<void> {
+/** Returns the handle of a new file of this user alone. */
+async function create(path: string): Promise<FileHandle> {
   try {
-    await (await open(path, 'wx', 0o600)).close();
+    await rm(path, { force: true });
+    return await open(path, 'wx', 0o600);
   } catch (error) {
-    const { code = 'unknown fault' } = error as { code?: string };
-    throw new Error(`The file ${path} cannot be made (${code}).`, { cause: error });
+    throw notMade(path, codeOf(error), error);
   }
+}
+
+/** A link replaces no file, but not every file system has them. */
+async function publish(partial: string, path: string): Promise<void> {
+  try {
+    await link(partial, path);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' || existsSync(path)) throw notMade(path, 'EEXIST', error);
+    await rename(partial, path);
+  }
+}
+
+function notMade(path: string, code = 'unknown fault', cause?: unknown): Error {
+  const next = code === 'EEXIST' ? ': it is there and is not replaced, so give another name' : '';
+  return new Error(`The file ${path} cannot be made (${code})${next}.`, { cause });
 }

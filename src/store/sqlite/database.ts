@@ -1,14 +1,16 @@
 /**
- * The file of the SQLite driver: opening, pragmas, and schema migrations in numbered steps. The
+ * The file of the SQLite driver: opening, pragmas, and migration of the schema by `steps.ts`. The
  * file stores the number of steps that were run (`user_version`).
  */
 
-import { existsSync, statSync } from 'node:fs';
-import { access, constants, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { statSync } from 'node:fs';
+import { access, open } from 'node:fs/promises';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import { describeFault } from '../flush.ts';
 import type { Row, Value } from '../sql/rows.ts';
+import { steps } from './steps.ts';
+import { otherVersion } from '../whole-store.ts';
 
 /** SQLite has no booleans. */
 export type SqliteValue = Exclude<Value, boolean>;
@@ -35,41 +37,6 @@ export interface Statement {
 /** Identifies files of this program by their header: "Inkw". */
 const applicationId = 0x49_6e_6b_77;
 
-/** The columns of records that are ordered by the time at which they were stored (R2). */
-const ordered = 'seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE';
-
-/**
- * Each step runs once per file, in this order. Steps are added, never changed; what only older
- * builds use is left out of new files.
- */
-const steps: readonly string[] = [
-  `CREATE TABLE posts (${ordered}, title TEXT NOT NULL, content TEXT NOT NULL,
-    status TEXT NOT NULL, created_at TEXT NOT NULL, author_id TEXT) STRICT;
-  CREATE INDEX posts_of_author ON posts (author_id, seq) WHERE author_id IS NOT NULL;
-  CREATE TABLE comments (${ordered}, post_id TEXT NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
-    content TEXT NOT NULL, created_at TEXT NOT NULL) STRICT;
-  CREATE INDEX comments_of_post ON comments (post_id, seq);
-  CREATE TABLE authors (id TEXT PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL,
-    created_at TEXT NOT NULL) STRICT;
-  CREATE TABLE todos (${ordered}, title TEXT NOT NULL, completed INTEGER NOT NULL) STRICT;
-  CREATE TABLE articles (id INTEGER PRIMARY KEY, document TEXT NOT NULL) STRICT;
-  CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-  INSERT INTO counters VALUES ('articles', 0);`,
-  `CREATE TABLE accounts (username TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, email TEXT NOT NULL,
-    roles TEXT NOT NULL, password_hash TEXT NOT NULL) STRICT;`,
-  `CREATE TABLE files (seq INTEGER PRIMARY KEY AUTOINCREMENT, stored_name TEXT NOT NULL UNIQUE,
-    disk_name TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, change INTEGER NOT NULL) STRICT;`,
-  '', // a table of older builds
-  `CREATE TABLE upload_folder (one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
-    id TEXT NOT NULL) STRICT;`,
-  'CREATE INDEX posts_of_status ON posts (status, seq);',
-  `CREATE INDEX posts_of_author_status ON posts ((CAST(author_id AS text) || ' ' || status), seq)
-    WHERE author_id IS NOT NULL;`,
-  // Writes under keys (R40). Times are those of the database's clock, in seconds.
-  `CREATE TABLE requests (seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, print TEXT NOT NULL,
-    result TEXT NOT NULL, made INTEGER NOT NULL DEFAULT (unixepoch())) STRICT;`,
-];
-
 /** Limit for the write-ahead log after long reads: four times its usual size. */
 const logBytes = 16 * 1024 * 1024;
 
@@ -87,12 +54,6 @@ export async function openDatabase(path: string, mayCreate: boolean): Promise<Da
     if (mayCreate) await (await open(path, 'a', 0o600)).close();
     else await access(path);
   });
-}
-
-/** Rejects if a start could not open, or create, the file. Changes nothing. */
-export async function checkSqlite(path: string): Promise<void> {
-  if (existsSync(path)) (await openToRead(path)).close();
-  else (await connect(':memory:', () => access(dirname(path), constants.W_OK))).close();
 }
 
 /** Opens an existing file of this program. Changes nothing in it. */
@@ -120,10 +81,11 @@ async function connect(path: string, prepare: () => Promise<void>): Promise<Data
   const { DatabaseSync } = await importSqlite();
   try {
     await prepare();
+    if (statSync(path).isDirectory()) throw Object.assign(new Error(path), { code: 'EISDIR' });
     return new DatabaseSync(path);
   } catch (error) {
-    const { code = 'unknown fault' } = error as { code?: string };
-    throw new Error(`STORE_URL: the file ${path} cannot be opened (${code}).`, { cause: error });
+    const fault = describeFault(error);
+    throw new Error(`STORE_URL: the file ${path} cannot be opened ${fault}.`, { cause: error });
   }
 }
 
@@ -142,20 +104,19 @@ async function importSqlite(): Promise<{ DatabaseSync: new (path: string) => Dat
  * anything changes.
  */
 export function prepareDatabase(database: Database, log: Log, fill?: () => void): void {
-  database.exec(waitForOthers);
-  checkOrigin(database);
-  database.exec('PRAGMA journal_mode = WAL');
-  database.exec(durable);
-  // The log grows during long reads. It is truncated to this size when it restarts.
-  database.exec(`PRAGMA journal_size_limit = ${logBytes}`);
-  database.exec('BEGIN IMMEDIATE');
   try {
+    database.exec(waitForOthers);
+    checkOrigin(database);
+    database.exec('PRAGMA journal_mode = WAL');
+    database.exec(durable);
+    // The log grows during long reads. It is truncated to this size when it restarts.
+    database.exec(`PRAGMA journal_size_limit = ${logBytes}`);
+    database.exec('BEGIN IMMEDIATE');
     // Read in the transaction, because another process may have migrated the file in the meantime.
     const version = checkOrigin(database);
     for (const step of steps.slice(version)) database.exec(step);
     if (version === 0) database.exec(`INSERT INTO counters VALUES ('${unfilled}', 1)`);
-    const take = `DELETE FROM counters WHERE name = '${unfilled}' RETURNING 1`;
-    if (fill !== undefined && database.prepare(take).get() !== undefined) fill();
+    if (fill !== undefined && takeUnfilled(database)) fill();
     // A start on a full disk must not fail here.
     if (version < steps.length) {
       database.exec(`PRAGMA application_id = ${applicationId}`);
@@ -163,21 +124,38 @@ export function prepareDatabase(database: Database, log: Log, fill?: () => void)
     }
     database.exec('COMMIT');
     const to = steps.length;
-    if (version > 0 && version < to) log('info', 'schema migrated', { from: version, to });
+    if (version > 0 && version < to) {
+      log('info', 'schema migrated', { from: version, to, usableFrom: to });
+    }
   } catch (error) {
     rollBack(database);
-    if (!isKind(error, sqliteFull)) throw error;
-    throw new Error('STORE_URL: the disk of the file is full.', { cause: error });
+    throw toStartError(error);
   }
 }
 
-/** Counts the starts, so that other processes notice that another one writes to the file. */
-export function announce(database: Database): void {
+/** True for a file that is new: its first records come in the same transaction. */
+export function takeUnfilled(database: Database): boolean {
+  const text = `DELETE FROM counters WHERE name = '${unfilled}' RETURNING 1`;
+  return database.prepare(text).get() !== undefined;
+}
+
+/** Throws unless the tables are of this version: in others this one does not know all columns. */
+export function requireSchema(database: Database): void {
+  if (checkOrigin(database) !== steps.length) throw otherVersion();
+}
+
+/** Calls `work` in a transaction in which the file is migrated, and rolls it back. */
+export function rehearseMigration<T>(database: Database, work: () => T): T {
   try {
-    database.exec(`INSERT INTO counters VALUES ('starts', 1)
-      ON CONFLICT (name) DO UPDATE SET value = value + 1`);
+    database.exec(waitForOthers);
+    database.exec(durable);
+    database.exec('BEGIN IMMEDIATE');
+    for (const step of steps.slice(checkOrigin(database))) database.exec(step);
+    return work();
   } catch (error) {
-    if (!isKind(error, sqliteFull)) throw error; // such a process cannot write
+    throw toStartError(error);
+  } finally {
+    rollBack(database);
   }
 }
 
@@ -191,7 +169,10 @@ export function rollBack(database: Database): void {
 }
 
 export const sqliteBusy = 5;
+export const sqliteFault = 10;
 export const sqliteFull = 13;
+/** SQLITE_IOERR_WRITE and SQLITE_IOERR_SHMSIZE. */
+export const sqliteRefused: readonly number[] = [778, 4_874];
 export const sqliteForeignKey = 787;
 
 export function isSqliteError(error: unknown): error is Error & { readonly errcode: number } {
@@ -221,8 +202,26 @@ export function createFileCheck(path: string, log: Log): () => void {
   };
 }
 
-const sqliteReadOnly = 8;
-const sqliteCannotOpen = 14;
+/** What is wrong with the file, by the primary result code of SQLite, and what to do. */
+const reasons: Readonly<Record<number, string>> = {
+  [sqliteBusy]: 'another program holds the file: end it, or let it release its locks',
+  6: 'another program holds a table of the file',
+  // SQLite creates its other files (-wal, -shm) in the same folder.
+  8: 'the file, or its folder, cannot be written to',
+  10: 'the disk of the file fails, or is not a local one: see the log of the system',
+  11: 'the file is damaged: restore a backup',
+  [sqliteFull]: 'the disk of the file is full',
+  14: 'the file, or its folder, cannot be written to',
+  15: 'the locks of the file do not work: put it on a local disk',
+  26: 'the file is not an SQLite database',
+};
+
+/** An error of SQLite as a sentence; any other as it is. */
+function toStartError(error: unknown): unknown {
+  if (!isSqliteError(error)) return error;
+  const reason = reasons[error.errcode % 256] ?? `SQLite refused the file: ${error.message}`;
+  return new Error(`STORE_URL: ${reason} (${error.errcode}).`, { cause: error });
+}
 
 /** Returns the number of steps that were run. Throws if the file is not one of this program. */
 function checkOrigin(database: Database): number {
@@ -233,12 +232,7 @@ function checkOrigin(database: Database): number {
   try {
     found = database.prepare(text).get();
   } catch (error) {
-    const { errcode = 0 } = error as { errcode?: number };
-    // SQLite creates its other files (-wal, -shm) in the same folder.
-    const reason = [sqliteReadOnly, sqliteCannotOpen].includes(errcode % 256)
-      ? 'the file, or its folder, cannot be written to'
-      : 'the file is not an SQLite database';
-    throw new Error(`STORE_URL: ${reason}.`, { cause: error });
+    throw toStartError(error);
   }
   const version = Number(found?.['version']);
   if (Number(found?.['tables']) > 0 && found?.['application'] !== applicationId) {

@@ -4,30 +4,28 @@
  * writes to a file; other processes may read it, or add accounts, at any time.
  */
 
-import type { DatabaseOptions, DatabaseStore, InitialData, StoredAccounts } from '../store.ts';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { CheckOptions, DatabaseOptions, DatabaseStore, InitialData } from '../store.ts';
+import { tryFolder } from '../flush.ts';
 import { Changes } from '../changes.ts';
-import type { Author } from '../model.ts';
-import { createPorts, createStoredAccounts } from '../sql/ports.ts';
-import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
+import { addInitial, authorsOfAccounts, keepAuthors, rehearse } from '../sql/initial.ts';
+import { createPorts } from '../sql/ports.ts';
 import { backUpSqlite } from './backup.ts';
-import {
-  announce,
-  checkSqlite,
-  createFileCheck,
-  openDatabase,
-  prepareDatabase,
-} from './database.ts';
-import { createArticles, createComments, createFileIndex } from './ports.ts';
+import { createFileCheck, openDatabase, prepareDatabase, rehearseMigration } from './database.ts';
+import { createComments } from './comments.ts';
 import { createRemovePost } from './remove-post.ts';
-import { createRows, createStatements, type SqliteContext, type SqliteRows } from './statements.ts';
+import { act, createRows, createStatements, dialect } from './statements.ts';
 import { Transactions } from './transactions.ts';
+import type { WholeDriver } from '../whole-store.ts';
+import { fillSqlite, readSqlite } from './whole-store.ts';
 
 export async function openStore(url: string, options: DatabaseOptions): Promise<DatabaseStore> {
   const path = toPath(url);
   const { database, checkFile, ...context } = await open(path, options);
   const { transactions } = context;
-  const storedAccounts = createStored(context);
-  const ports = createPorts(context, options.initial?.accounts ?? [], storedAccounts);
+  const ports = createPorts(context, options.initial?.accounts ?? []);
   const changes = (): Changes => {
     transactions.countForeign();
     return context.changes;
@@ -36,15 +34,12 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     ...ports,
     posts: { ...ports.posts, remove: createRemovePost(path, context, ports.posts) },
     comments: createComments(context),
-    articles: createArticles(context),
-    storedAccounts,
     changes,
     ping() {
       // Counting changes reads the file.
       changes();
       checkFile();
     },
-    openFileIndex: (limits) => createFileIndex(context, limits),
     async close() {
       if (!database.isOpen) return;
       await transactions.close();
@@ -53,16 +48,55 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
   };
 }
 
-export async function checkStore(url: string): Promise<void> {
-  await checkSqlite(toPath(url));
+/** Of a file that is not there yet, a scratch one in its folder is made instead. */
+export async function checkStore(url: string, { log, sample }: CheckOptions): Promise<number> {
+  const path = toPath(url);
+  const folder = dirname(path);
+  await tryFolder('STORE_URL', folder);
+  if (existsSync(path)) return tryWrites(path, sample);
+  const scratch = await mkdtemp(join(folder, 'inkwell-check-'));
+  try {
+    const file = join(scratch, 'scratch.db');
+    const database = await openDatabase(file, true);
+    try {
+      prepareDatabase(database, log);
+    } finally {
+      database.close();
+    }
+    return await tryWrites(file, sample);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Does in a transaction that is rolled back what a start does. Returns the accounts. */
+async function tryWrites(path: string, sample: InitialData): Promise<number> {
+  const database = await openDatabase(path, false);
+  try {
+    const rows = createRows(database, new Changes());
+    return rehearseMigration(database, () => act(rows, rehearse(dialect, sample)));
+  } finally {
+    database.close();
+  }
 }
 
 export async function backUpStore(url: string, file: string): Promise<void> {
   await backUpSqlite(toPath(url), file);
 }
 
+export const readStore: WholeDriver['readStore'] = (url, _options, work) =>
+  readSqlite(toPath(url), work);
+
+export const fillStore: WholeDriver['fillStore'] = (url, options, work) =>
+  fillSqlite(toPath(url), options, work);
+
 /** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; percent-escapes are decoded. */
 function toPath(url: string): string {
+  // What looks like parameters would be a part of the file's name.
+  if (/[?#]/.test(url)) {
+    throw new Error('STORE_URL: a path has no parameters. Write ? in a name as %3F, # as %23.');
+  }
+  if (url.includes('%00')) throw new Error('STORE_URL: no path has a zero byte (%00).');
   try {
     return decodeURIComponent(url.slice('sqlite://'.length));
   } catch {
@@ -77,47 +111,15 @@ async function open(path: string, options: DatabaseOptions) {
     const checkFile = createFileCheck(path, log);
     const changes = new Changes();
     const rows = createRows(database, changes);
-    prepareDatabase(database, log, initial && (() => fill(rows, initial)));
-    announce(database);
-    for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(rows, author);
+    prepareDatabase(database, log, initial && (() => act(rows, addInitial(dialect, initial))));
+    if (initial) act(rows, keepAuthors(dialect, authorsOfAccounts(initial)));
     // SQLite blocks the event loop while it waits for a lock.
     database.exec('PRAGMA busy_timeout = 10');
-    const transactions = new Transactions({ database, changes, run, checkFile, timed });
+    const transactions = new Transactions({ database, changes, run, log, checkFile, timed });
     const sql = createStatements({ rows, transactions, timed });
     return { database, checkFile, changes, transactions, sql, createId, now };
   } catch (error) {
     database.close();
     throw error;
   }
-}
-
-/** Every account is also an author with the same id (R20), updated at every start. */
-function keepAuthor(rows: SqliteRows, author: Author): void {
-  rows.put(
-    'authors',
-    toRow(author),
-    `ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email
-      WHERE authors.name <> excluded.name OR authors.email <> excluded.email`,
-  );
-}
-
-/** Returns a row if the record is stored now, and none if it was there. */
-const unlessThere = 'ON CONFLICT DO NOTHING RETURNING 1';
-
-/** A command may have added an account and its author before the first start. */
-function fill(rows: SqliteRows, initial: InitialData): void {
-  for (const [table, initialRows] of toInitialRows(initial)) {
-    for (const row of initialRows) rows.put(table, row, unlessThere);
-  }
-}
-
-function createStored({ sql, transactions, now }: SqliteContext): StoredAccounts {
-  return createStoredAccounts(sql, (account) =>
-    transactions.write(() => {
-      if (sql.put('accounts', toRow(account), unlessThere).length === 0) return false;
-      const { id, username: name, email } = account;
-      keepAuthor(sql, { id, name, email, createdAt: now() });
-      return true;
-    }),
-  );
 }

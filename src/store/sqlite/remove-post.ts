@@ -5,13 +5,14 @@
  */
 
 import { setImmediate as nextIteration } from 'node:timers/promises';
+import type { Changes } from '../changes.ts';
+import { kinds } from '../shared.ts';
 import type { Changed, Posts } from '../store.ts';
-import { createTable } from '../sql/ports.ts';
+import { createChanges } from '../sql/changes.ts';
 import type { Sql } from '../sql/statements.ts';
 import { openConnection, rollBack } from './database.ts';
 import { changeOnce } from './requests.ts';
 import { createRows, type SqliteContext } from './statements.ts';
-import { toStoreError } from './transactions.ts';
 
 /** They take about 9 ms. Larger steps would delay others, and smaller ones all other writes. */
 const commentsPerStep = 1_500;
@@ -22,28 +23,44 @@ export function createRemovePost(
   posts: Pick<Posts, 'remove'>,
 ): Posts['remove'] {
   const { sql, changes, transactions } = context;
-  const ofPost = 'FROM comments INDEXED BY comments_of_post WHERE post_id = $1';
-  const removeSome = `DELETE FROM comments WHERE seq IN
-    (SELECT seq ${ofPost} LIMIT ${commentsPerStep}) RETURNING id, post_id`;
+  const tables = ['comments', 'pending_comments'] as const;
+  const ofPost = (table: string): string =>
+    `FROM ${table} INDEXED BY ${table}_of_post WHERE post_id = $1`;
+  const removeSome = (table: string): string => `DELETE FROM ${table} WHERE seq IN
+    (SELECT seq ${ofPost(table)} LIMIT ${commentsPerStep}) RETURNING id, post_id`;
 
   const removeInSteps = async (...args: Parameters<Posts['remove']>): Promise<Changed> => {
     const database = await openConnection(path);
-    const rows = createRows(database, changes);
+    // What is removed is counted after the commit: until then it is read, and may be cached.
+    let removedPost: Parameters<Changes['count']> | undefined;
+    const rows = createRows(database, {
+      count(...change) {
+        if (change[0] === 'posts') removedPost = change;
+      },
+    });
+    const dataVersion = database.prepare('PRAGMA data_version');
+    const versionOf = (): unknown => dataVersion.get()?.['data_version'];
     try {
       database.exec('BEGIN IMMEDIATE');
       // From now until the commit no other process can write.
       transactions.countForeign();
-      while (rows.run('comments', removeSome, [args[0]]).length > 0) await nextIteration();
-      const own: Sql = {
-        ...sql,
-        write: async (...statement) => rows.run(...statement),
-        writeOnce: async (once, write) => changeOnce(rows, once, write),
-      };
-      const removed = await createTable(own, 'posts').remove(...args);
-      if (removed === true) database.exec('COMMIT');
+      const version = versionOf();
+      for (const table of tables) {
+        while (rows.run(table, removeSome(table), [args[0]]).length > 0) await nextIteration();
+      }
+      const change: Sql['change'] = async (...given) => changeOnce(rows, ...given);
+      const own = createChanges({ schema: '', change }, ['posts', 'id'], kinds.posts);
+      const removed = await own.remove(...args);
+      if (removed !== true || removedPost === undefined) return removed;
+      database.exec('COMMIT');
+      transactions.skipForeign();
+      // Its own commits do not change the version of a connection: another process has written.
+      if (versionOf() !== version) changes.countEverything();
+      changes.count(...removedPost);
+      changes.count('comments', args[0]);
       return removed;
     } catch (error) {
-      throw toStoreError(error);
+      throw transactions.toStoreError(error);
     } finally {
       rollBack(database);
       database.close();
@@ -51,8 +68,9 @@ export function createRemovePost(
   };
 
   return (...args) => {
-    const [more] = sql.read(`SELECT 1 ${ofPost} LIMIT 1 OFFSET ${commentsPerStep}`, [args[0]]);
-    if (more === undefined) return posts.remove(...args);
+    const isLong = (table: string): boolean =>
+      sql.read(`SELECT 1 ${ofPost(table)} LIMIT 1 OFFSET ${commentsPerStep}`, [args[0]]).length > 0;
+    if (!tables.some(isLong)) return posts.remove(...args);
     return transactions.writeElsewhere(() => removeInSteps(...args));
   };
 }

@@ -5,8 +5,8 @@
  *    nothing is written.
  * 2. A key that is a day old is replaced.
  * 3. The write is done. If it stores nothing, its key is removed: both are in one transaction.
- * 4. With every hundredth key, the 200 oldest are checked: those that are a day old or beyond the
- *    limit are removed.
+ * 4. With every hundredth key, the 200 oldest of accounts and of clients without a token are
+ *    checked: what is a day old, or beyond the limit of its kind, is removed.
  *
  *     the key is      request or write   result
  *     stored          same request       that of the first write
@@ -19,21 +19,35 @@
  */
 
 import { type Row, toFirstWrite } from '../sql/rows.ts';
-import type { Write } from '../sql/statements.ts';
+import type { Write } from '../sql/transaction.ts';
 import type { Changed } from '../store.ts';
-import { idOf, type Once, type Repeated, requestsMax, toRepeated } from '../once.ts';
+import {
+  anonymousRequestsMax,
+  idOf,
+  type Once,
+  type Repeated,
+  requestsMax,
+  toRepeated,
+} from '../once.ts';
 import type { Statement } from './database.ts';
 
 export const isKept = 'made > unixepoch() - 86400';
 
-const keep = 'INSERT INTO requests (key, print, result) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING';
+const keep = `INSERT INTO requests (key, print, result, is_anonymous) VALUES ($1, $2, $3, $4)
+  ON CONFLICT DO NOTHING`;
 const find = `SELECT print, result FROM requests WHERE key = $1 AND ${isKept}`;
 const forget = 'DELETE FROM requests WHERE key = $1';
 const setResult = 'UPDATE requests SET result = $1 WHERE key = $2';
 const sweepWrites = 100;
-const sweep = `DELETE FROM requests
-  WHERE seq IN (SELECT seq FROM requests ORDER BY seq LIMIT ${2 * sweepWrites})
-    AND (NOT ${isKept} OR seq <= (SELECT max(seq) FROM requests) - ${requestsMax})`;
+const toSweep = (isAnonymous: 0 | 1, max: number): string => {
+  const ofKind = `FROM requests WHERE is_anonymous = ${isAnonymous}`;
+  // Numbers may be missing in between: their span bounds the keys, which are counted beyond it.
+  return `DELETE FROM requests
+    WHERE seq IN (SELECT seq ${ofKind} ORDER BY seq LIMIT ${2 * sweepWrites})
+      AND (NOT ${isKept} OR seq <= (SELECT CASE WHEN max(seq) - min(seq) >= ${max}
+        THEN (SELECT seq ${ofKind} ORDER BY seq DESC LIMIT 1 OFFSET ${max}) END ${ofKind}))`;
+};
+const sweeps = [toSweep(0, requestsMax), toSweep(1, anonymousRequestsMax)];
 
 interface Rows {
   readonly prepare: (text: string) => Statement;
@@ -51,26 +65,29 @@ export function runOnce<T>(
 ): T | Repeated {
   if (once === undefined) return write();
   const { key, fingerprint } = once;
-  let kept = prepare(keep).run(key, fingerprint, id);
+  const insert = () => prepare(keep).run(key, fingerprint, id, Number(once.isAnonymous === true));
+  let kept = insert();
   if (Number(kept.changes) === 0) {
     const [first] = run('requests', find, [key]);
     if (first !== undefined) return toRepeated(toFirstWrite(first), fingerprint);
     run('requests', forget, [key]);
-    kept = prepare(keep).run(key, fingerprint, id);
+    kept = insert();
   }
-  if (Number(kept.lastInsertRowid) % sweepWrites === 0) run('requests', sweep, []);
+  if (Number(kept.lastInsertRowid) % sweepWrites === 0) {
+    for (const sweep of sweeps) run('requests', sweep, []);
+  }
   let result;
   try {
     result = write();
   } finally {
-    const made = idOf(result, once.id);
+    const made = idOf(result);
     if (result === undefined || result === false) run('requests', forget, [key]);
     else if (made !== id) run('requests', setResult, [made, key]);
   }
   return result;
 }
 
-/** Runs a statement once; false if it returns no row. */
-export function changeOnce(rows: Rows, once: Once, write: Write): Changed {
+/** Runs a statement, once under a key; false if it returns no row. */
+export function changeOnce(rows: Rows, once: Once | undefined, write: Write): Changed {
   return runOnce(rows, { once }, () => rows.run(...write).length > 0);
 }

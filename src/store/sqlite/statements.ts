@@ -1,7 +1,7 @@
 /** Statements on SQLite. Each is prepared when it is first used. */
 
+import assert from 'node:assert/strict';
 import { type Changes, isArea } from '../changes.ts';
-import { changedLengthMax } from '../shared.ts';
 import type { TimeStatement } from '../store.ts';
 import { createFindRequest, type RecordDeps } from '../sql/ports.ts';
 import {
@@ -27,8 +27,8 @@ import {
   type RowPage,
   type Sql,
   toPageValues,
-  type Write,
 } from '../sql/statements.ts';
+import type { Transaction, Write } from '../sql/transaction.ts';
 import type { Database, SqliteValue, Statement } from './database.ts';
 import { changeOnce, isKept, runOnce } from './requests.ts';
 import type { Transactions } from './transactions.ts';
@@ -46,7 +46,6 @@ export interface SqliteRows {
 interface SqliteStatements extends Sql, SqliteRows {
   createFind(key: Key): (value: string | number) => Cells | undefined;
   read(text: string, values: readonly Value[]): readonly Row[];
-  readArticles(columns: string): RowPage;
 }
 
 /** Shared by the parts of the driver. */
@@ -56,13 +55,13 @@ export interface SqliteContext extends RecordDeps {
   readonly sql: SqliteStatements;
 }
 
-export function createRows(database: Database, changes: Changes): SqliteRows {
+export function createRows(database: Database, changes: Pick<Changes, 'count'>): SqliteRows {
   const prepared = new Map<string, Statement>();
   const columnNames: Partial<Record<Table, readonly string[]>> = {};
   const prepare: SqliteRows['prepare'] = (name, toText = () => name) => {
     const cached = prepared.get(name);
     if (cached !== undefined) return cached;
-    const statement = database.prepare(toText().replaceAll(/\$\d+/g, '?'));
+    const statement = database.prepare(toPositional(toText()));
     prepared.set(name, statement);
     return statement;
   };
@@ -91,22 +90,25 @@ export function createRows(database: Database, changes: Changes): SqliteRows {
 
 interface StatementsDeps {
   readonly rows: SqliteRows;
-  readonly transactions: Transactions;
+  readonly transactions: Pick<Transactions, 'write'>;
   readonly timed?: TimeStatement | undefined;
 }
 
 export function createStatements({ rows, transactions, timed }: StatementsDeps): SqliteStatements {
-  const { prepare, run, put } = rows;
+  const { prepare, put } = rows;
   /** The rows are arrays, which take half of the time of objects. Before Node 22.16: objects. */
+  const ofCells = new Map<string, Statement>();
   const prepareCells = (text: string): Statement => {
-    const statement = prepare(text);
+    const cached = ofCells.get(text);
+    if (cached !== undefined) return cached;
+    const statement = prepare(`cells: ${text}`, () => text);
     statement.setReturnArrays?.(true);
+    ofCells.set(text, statement);
     return statement;
   };
   const measured = <T>(work: () => T): T => {
     const startedAt = performance.now();
     try {
-      transactions.read();
       return work();
     } finally {
       timed?.('read', performance.now() - startedAt);
@@ -116,8 +118,7 @@ export function createStatements({ rows, transactions, timed }: StatementsDeps):
     measured(() => prepare(text).all(...values.map(toSqlite)));
   return {
     ...rows,
-    schema: '',
-    ofOne,
+    ...dialect,
     createFind([table, column]) {
       const text = `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
       return (value) =>
@@ -136,17 +137,14 @@ export function createStatements({ rows, transactions, timed }: StatementsDeps):
         }),
       );
     },
-    write: (...statement) => transactions.write(() => run(...statement)),
-    writeOnce: (once, write) => transactions.write(() => changeOnce(rows, once, write)),
+    change: (once, statement) => transactions.write(() => changeOnce(rows, once, statement)),
     requests: { find: createFindRequest({ schema: '', read }, isKept) },
     createPages(query, toPage) {
       const readPage = createReadPage(query, prepareCells);
       return (start) => measured(() => toPage(readPage(start), start));
     },
-    readArticles(columns) {
-      const statement = prepareCells(`SELECT ${columns} FROM articles ORDER BY id`);
-      return measured(() => readBounded(statement.iterate(), changedLengthMax));
-    },
+    transact: (once, work) =>
+      transactions.write(() => runOnce(rows, { once }, () => act(rows, work()))),
   };
 }
 
@@ -172,22 +170,73 @@ function createReadPage(
       .all(...values)
       .map(toCells);
     return rows.some((cells) => isTooLong(table, cells))
-      ? readBounded(prepare(whole).iterate(...values), pageBytesMax)
+      ? readBounded(prepare(whole).iterate(...values))
       : { rows, isCut: false };
   };
 }
 
+/** Runs a transaction that is begun. */
+export function act<T>({ run }: Pick<SqliteRows, 'run'>, steps: Transaction<T>): T {
+  let next = steps.next();
+  while (next.done !== true) {
+    const step = next.value;
+    if (typeof step === 'function') step();
+    next = steps.next(typeof step === 'function' ? [] : run(...step));
+  }
+  return next.value;
+}
+
 /** With the condition of an index that has not all rows, if the selection does not imply it. */
 const indexOf: Readonly<Record<string, string>> = {
-  post_id: 'comments_of_post WHERE',
-  author_id: 'posts_of_author WHERE',
-  status: 'posts_of_status WHERE',
-  [toSelecting('authorId status')]: 'posts_of_author_status WHERE author_id IS NOT NULL AND',
+  'comments post_id': 'comments_of_post WHERE',
+  'pending_comments post_id': 'pending_comments_of_post WHERE',
+  'posts author_id': 'posts_of_author WHERE',
+  'posts status': 'posts_of_status WHERE',
+  [`posts ${toSelecting('authorId status')}`]:
+    'posts_of_author_status WHERE author_id IS NOT NULL AND',
+};
+const ofPublished = 'posts_of_author_published WHERE';
+
+const ofOne: Sql['ofOne'] = (table, order, { column, owner, by, place, condition, limit }) => {
+  const index = indexOf[`${table} ${column}`] ?? ofPublished;
+  return `${table} INDEXED BY ${index} ${condition} ${column} = ${owner}
+    AND ${by} ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY ${by} ${order} LIMIT ${limit}`;
 };
 
-const ofOne: Sql['ofOne'] = (table, order, { column, owner, place, limit }) =>
-  `${table} INDEXED BY ${indexOf[column]} ${column} = ${owner}
-    AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT ${limit}`;
+export const dialect = {
+  schema: '',
+  toId: (text) => text,
+  ofOne,
+  *insert(table, rows, { where = 'true', onConflict = '' } = {}) {
+    const columns = Object.keys(rows[0] ?? {});
+    const given = columns.map((column, at) => `$${at + 1} AS ${column}`);
+    const text = `INSERT INTO ${table} (${columns.join()}) SELECT ${columns.join()}
+      FROM (SELECT ${given.join()}) AS given WHERE ${where} ${onConflict}`;
+    const found: Row[] = [];
+    for (const row of rows) {
+      const values = columns.map((column) => row[column] ?? null);
+      found.push(...(yield [table, text, values]));
+    }
+    return found;
+  },
+  isAmong: (column, texts) => `${column} IN (SELECT value FROM json_each(${texts}))`,
+  // A transaction that writes is the only one.
+  forUpdate: '',
+  lockFiles: undefined,
+  newVersion: '',
+} as const satisfies Partial<Sql>;
+
+/**
+ * Before Node 24.6 values are bound only to parameters without numbers. Throws for a text that uses
+ * one twice or out of order, which would be bound to another value, or to NULL.
+ */
+function toPositional(text: string): string {
+  let used = 0;
+  return text.replaceAll(/\$(\d+)/g, (_, number) => {
+    assert.equal(Number(number), (used += 1), `The parameters are not in order: ${text}`);
+    return '?';
+  });
+}
 
 function toSqlite(value: Value): SqliteValue {
   return typeof value === 'boolean' ? Number(value) : value;
@@ -197,8 +246,8 @@ function toCells(row: Row | readonly unknown[]): Cells {
   return (Array.isArray(row) ? row : Object.values(row)) as Cells; // as it was stored
 }
 
-/** Reads rows until their texts, which can be bytes, have more characters than this. */
-function readBounded(found: Iterable<Row>, lengthMax: number): RowPage {
+/** Reads rows until their texts, which can be bytes, have more characters than a page may. */
+function readBounded(found: Iterable<Row>): RowPage {
   const rows: Cells[] = [];
   let length = 0;
   for (const row of found) {
@@ -209,7 +258,7 @@ function readBounded(found: Iterable<Row>, lengthMax: number): RowPage {
       if (typeof cell === 'string') length += cell.length;
     }
     rows.push(cells);
-    if (length > lengthMax) return { rows, isCut: true };
+    if (length > pageBytesMax) return { rows, isCut: true };
   }
   return { rows, isCut: false };
 }

@@ -12,27 +12,18 @@
  *    came before it. Those that come while it runs are committed before the next exclusive work.
  * 4. If another process holds the write lock, the batch tries again every 20 ms, in between the
  *    event loop is free. After 2 s all that waits is rejected.
- * 5. Reads of one iteration share a transaction, because locking the file takes longer than reading
- *    a record. A batch ends it, so that reads find what was acknowledged before.
- * 6. Between two calls of the event loop another process may acknowledge a write, which the next
- *    request must see. So once another process has written, only the reads of one call share a
- *    transaction. Each process that opens the file writes to it (`announce`), so that all others
- *    know of it before its first client does.
+ * 5. A read is a transaction of its own. It finds what was acknowledged before, by this process or
+ *    another one. `PRAGMA data_version` tells the cache that another connection has committed.
  *
- *     state    open transaction   read()             next batch          next commit or end
- *     idle     none               BEGIN → reading    BEGIN → writing     –
- *     reading  of reads           joins it           ends it first       end of iteration → idle
- *     writing  of a batch         joins it           – (synchronous)     COMMIT → idle
+ * For example, writes A (2 ms), B (4 ms), C (1 ms) come in iteration 1:
  *
- * For example, writes A (2 ms), B (4 ms), C (1 ms) come in iteration 1, where a request has read:
- *
- *     iteration 1: reading; A, B and C wait; the transaction of the read ends
  *     iteration 2: BEGIN IMMEDIATE, A, B (6 ms, over the 5 ms of a turn), COMMIT: A, B acknowledged
  *     iteration 3: BEGIN IMMEDIATE, C, COMMIT: C acknowledged
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError, overloaded } from '../../errors.ts';
+import { AppError, overloaded, toReason } from '../../errors.ts';
+import type { Log } from '../../log.ts';
 import { type RunInTurn, turnMilliseconds } from '../../scheduler.ts';
 import { createSerial } from '../../serial.ts';
 import type { Changes } from '../changes.ts';
@@ -43,7 +34,9 @@ import {
   isSqliteError,
   rollBack,
   sqliteBusy,
+  sqliteFault,
   sqliteFull,
+  sqliteRefused,
   type Statement,
 } from './database.ts';
 
@@ -61,6 +54,7 @@ interface TransactionsDeps {
   readonly database: Database;
   readonly changes: Changes;
   readonly run: RunInTurn;
+  readonly log: Log;
   /** Throws if what is written would be lost. */
   readonly checkFile: () => void;
   /** Called with the duration of each transaction that writes, from its lock to its commit. */
@@ -69,43 +63,29 @@ interface TransactionsDeps {
 
 export class Transactions {
   readonly #deps: TransactionsDeps;
-  readonly #begin: Statement;
   readonly #beginImmediate: Statement;
   readonly #commit: Statement;
   readonly #dataVersion: Statement;
   /** Of exclusive work, and of batches that wait for the lock of another process. */
   readonly #serial = createSerial();
   readonly #waiting: Waiting[] = [];
-  /** Writes that have not asked for their turns. */
-  #turnless = 0;
-  #state: 'idle' | 'reading' | 'writing' = 'idle';
-  /** Calls the function at the end of an iteration or, with other processes, of a call. */
-  #atEnd: (end: () => void) => unknown = setImmediate;
   #lockedMillisecondsMax = 2_000;
   #version: unknown;
 
   constructor(deps: TransactionsDeps) {
     const { database } = deps;
     this.#deps = deps;
-    this.#begin = database.prepare('BEGIN');
     this.#beginImmediate = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
     this.#dataVersion = database.prepare('PRAGMA data_version');
     this.#isForeignCommit();
   }
 
-  /** Call it before a read: it opens the transaction of the reads, unless one is open. */
-  read(): void {
-    if (this.#state !== 'idle') return;
-    this.#begin.run();
-    this.#state = 'reading';
-    this.#atEnd(this.#endReading);
-  }
-
   /** Runs `work` in a transaction and resolves with its value after the commit. */
   write<T>(work: () => T): Promise<T> {
     if (this.#waiting.length >= waitingMax) return Promise.reject(busy());
-    this.#askForTurns(1);
+    // After the phase of the event loop in which requests are read.
+    setImmediate(this.#askForTurn);
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ run: () => attempt(work, resolve, reject), reject });
     });
@@ -121,19 +101,34 @@ export class Transactions {
       try {
         return await work();
       } finally {
-        this.#endReading();
-        if (this.#isForeignCommit()) this.#deps.changes.countEverything();
-        this.#askForTurns(this.#waiting.length);
+        this.countForeign();
+        this.#commitLater();
       }
     });
   }
 
   /** Counts everything as changed if another connection has committed since the last call. */
   countForeign(): void {
-    if (!this.#isForeignCommit()) return;
-    this.#deps.changes.countEverything();
-    this.#atEnd = queueMicrotask;
-    queueMicrotask(this.#endReading);
+    if (this.#isForeignCommit()) this.#deps.changes.countEverything();
+  }
+
+  /** Leaves out of the next count what was committed on another connection until now. */
+  skipForeign(): void {
+    this.#isForeignCommit();
+  }
+
+  /** The error that a client gets. The reason of a fault of the disk is logged. */
+  toStoreError(error: unknown): unknown {
+    if (isKind(error, sqliteBusy)) return busy();
+    const isFault = isKind(error, sqliteFault);
+    if (isFault) {
+      this.#deps.log('error', 'the disk of the store failed', { reason: toReason(error) });
+    }
+    if (isKind(error, sqliteFull) || isRefused(error)) {
+      return new AppError('storage_full', 'The disk of the store is full.');
+    }
+    if (!isFault) return error;
+    return new AppError('unavailable', 'The disk of the store failed.', { retryAfterSeconds: 2 });
   }
 
   /** Commits what waits. It is rejected if another process holds the write lock. */
@@ -143,37 +138,24 @@ export class Transactions {
     while (this.#waiting.length > 0);
   }
 
-  readonly #endReading = (): void => {
-    if (this.#state !== 'reading') return;
-    rollBack(this.#deps.database);
-    this.#state = 'idle';
-  };
-
   /** Whether another connection has committed since the last call. */
   #isForeignCommit(): boolean {
-    this.read();
     const last = this.#version;
     this.#version = this.#dataVersion.get()?.['data_version'];
     return this.#version !== last;
   }
 
-  /** Asks for them after the phase of the event loop in which requests are read. */
-  #askForTurns(turns: number): void {
-    if (this.#turnless === 0 && turns > 0) {
-      setImmediate(() => {
-        const asked = this.#turnless;
-        this.#turnless = 0;
-        for (let turn = 0; turn < asked; turn += 1) void this.#deps.run(this.#useTurn);
-      });
-    }
-    this.#turnless += turns;
-  }
+  readonly #askForTurn = (): void => void this.#deps.run(this.#useTurn);
 
   /** Commits a batch of what still waits, unless exclusive work or a lock is waited for. */
   readonly #useTurn = (): void => {
     if (!this.#serial.isIdle || this.#commitBatch(performance.now())) return;
-    void this.#serial.run(this.#commitWaiting);
+    this.#commitLater();
   };
+
+  #commitLater(): void {
+    if (this.#waiting.length > 0) void this.#serial.run(this.#commitWaiting);
+  }
 
   /** Commits what waits now. */
   readonly #commitWaiting = async (): Promise<void> => {
@@ -184,7 +166,8 @@ export class Transactions {
       const isDone = await this.#deps.run(() => this.#commitBatch(since));
       if (!isDone) await pause(retryMilliseconds);
     }
-    this.#askForTurns(this.#waiting.length);
+    // What came meanwhile has used its turns.
+    this.#commitLater();
   };
 
   /** Returns false if another process holds the write lock, and writes may still wait for it. */
@@ -194,12 +177,10 @@ export class Transactions {
     if (waiting.length === 0) return true;
     const batch: Waiting[] = [];
     const settled: (() => void)[] = [];
-    let startedAt = 0;
-    this.#endReading();
+    let startedAt: number | undefined;
     try {
       checkFile();
       this.#beginImmediate.run();
-      this.#state = 'writing';
       startedAt = performance.now();
       do {
         const next = waiting.shift() as Waiting; // there is one
@@ -209,14 +190,14 @@ export class Transactions {
       this.#commit.run();
       for (const settle of settled) settle();
     } catch (error) {
-      const hasLock = this.#state === 'writing';
+      const hasLock = startedAt !== undefined;
       const mayWait = performance.now() - waitingSince < this.#lockedMillisecondsMax;
       if (!hasLock && mayWait && isKind(error, sqliteBusy)) return false;
       if (hasLock) rollBack(database);
-      for (const { reject } of hasLock ? batch : waiting.splice(0)) reject(toStoreError(error));
+      for (const { reject } of hasLock ? batch : waiting.splice(0))
+        reject(this.toStoreError(error));
     } finally {
-      if (this.#state === 'writing') timed?.('write', performance.now() - startedAt);
-      this.#state = 'idle';
+      if (startedAt !== undefined) timed?.('write', performance.now() - startedAt);
     }
     return true;
   }
@@ -237,10 +218,12 @@ function attempt<T>(
   }
 }
 
-export function toStoreError(error: unknown): unknown {
-  if (isKind(error, sqliteBusy)) return busy();
-  if (!isKind(error, sqliteFull)) return error;
-  return new AppError('storage_full', 'The disk of the store is full.');
+/**
+ * Of a file that may not grow, by a quota (EDQUOT) or a limit (EFBIG), SQLite says that a write, or
+ * the size of the index of its log, failed. A disk that is broken sounds the same.
+ */
+function isRefused(error: unknown): boolean {
+  return isSqliteError(error) && sqliteRefused.includes(error.errcode);
 }
 
 function busy(): AppError {

@@ -1,0 +1,63 @@
+/** Events with the author of the comment (R48): they wait for no store, and have nothing else. */
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { startEndpoint } from '../support/graphql-endpoint.ts';
+import { gate } from '../support/http-kit.ts';
+import { made } from '../support/made.ts';
+import { connectReady, subscribe } from '../support/ws-clients.ts';
+
+describe('an event', () => {
+  it('with the author keeps no other waiting while that is read', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const { store, postId } = endpoint;
+    const { authorId } = made(await store.posts.find(postId));
+    assert.ok(authorId !== null);
+    const author = made(await store.authors.find(authorId));
+    const read = gate();
+    const find = async () => {
+      await read.opened;
+      return author;
+    };
+    Object.assign(store.authors, { find });
+    const client = await connectReady(endpoint.port);
+    t.after(() => client.socket.terminate());
+    client.send(subscribe('author', 'subscription { commentAdded { author { name email } } }'));
+    client.send(subscribe('plain', 'subscription { commentAdded { content } }'));
+    await client.settle();
+    await store.comments.add(postId, 'a', { authorId });
+    await store.comments.add(postId, 'b');
+    const words: unknown[] = [];
+    for (let count = 0; count < 2; count += 1) words.push(await client.next());
+    const toPlain = (content: string) => {
+      return { id: 'plain', type: 'next', payload: { data: { commentAdded: { content } } } };
+    };
+    assert.deepEqual(words, [toPlain('a'), toPlain('b')]);
+    read.open();
+    for (const expected of [{ name: author.name, email: author.email }, null]) {
+      const payload = { data: { commentAdded: { author: expected } } };
+      assert.deepEqual(await client.next(), { id: 'author', type: 'next', payload });
+    }
+  });
+
+  it('has no other records than those', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const client = await connectReady(endpoint.port);
+    t.after(() => client.socket.terminate());
+    const lists = [
+      'author { posts { id } }',
+      'author { ...A }',
+      'author { a: posts(first: 1) { __typename } }',
+      '... on Comment { author { ... { posts { comments { id } } } } }',
+    ];
+    for (const [at, fields] of lists.entries()) {
+      const query = `subscription { commentAdded { ${fields} } }
+        fragment A on Author { posts { id } }`;
+      const used = fields.includes('...A') ? query : query.split('\n')[0];
+      const { type, payload } = await client.ask(subscribe(`${at}`, used ?? ''));
+      assert.equal(type, 'error', fields);
+      assert.match(JSON.stringify(payload), /ask for other records by a query.*BAD_USER_INPUT/);
+    }
+    assert.equal(endpoint.subscriptions.count().subscribers, 0);
+  });
+});

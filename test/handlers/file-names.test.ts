@@ -1,0 +1,168 @@
+/** File names as client libraries write them, and parts that would be lost (R18). */
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { filesOnDisk, postForm, refusal, stored } from '../support/files.ts';
+import { boundary, multipartBody, part } from '../support/multipart.ts';
+import { startServer } from '../support/server.ts';
+
+const longName = `${'\u6587'.repeat(84)}.x`;
+const base64 = (text: string): string => `=?utf-8?B?${Buffer.from(text).toString('base64')}?=`;
+const percent = (text: string): string => `UTF-8''${encodeURIComponent(text)}`;
+
+suite('a file name', () => {
+  // [who writes it, the parameters after `form-data`, the name it is stored under]
+  const spellings: ReadonlyArray<readonly [string, string, string]> = [
+    [
+      '.NET, twice',
+      `; name=f; filename="${base64('a/\u00fc?.txt')}"; filename*=utf-8''b.txt`,
+      'b.txt',
+    ],
+    [
+      '.NET, at full length',
+      `; name=f; filename="${base64(longName)}"; filename*=${percent(longName)}`,
+      longName,
+    ],
+    ['.NET, not quoted', `; name=f; filename=${base64('\u00e4.txt')}`, '\u00e4.txt'],
+    [
+      'base64 with a slash',
+      '; name="f"; filename="=?utf-8?B?w7/Dvz8/LnR4dA==?="',
+      '\u00ff\u00ff??.txt',
+    ],
+    ['Spring', '; name="f"; filename="=?UTF-8?Q?=C3=A4_b=3D%41.txt?="', '\u00e4 b=%41.txt'],
+    [
+      'JavaMail, in two words',
+      `; name="f"; filename="${base64('\u00e4')}\r\n ${base64('b.txt')}"`,
+      '\u00e4b.txt',
+    ],
+    [
+      'a word beside text',
+      '; name="f"; filename="a =?iso-8859-1*en?q?=A3?= c.txt"',
+      'a \u00a3 c.txt',
+    ],
+    [
+      'a word of another charset',
+      '; name="f"; filename="=?Shift_JIS?B?k/qWew==?=.txt"',
+      '\u65e5\u672c.txt',
+    ],
+    ['requests, aiohttp', "; name*=utf-8''%C3%A4; filename*=utf-8''%C3%A4.txt", '\u00e4.txt'],
+    [
+      'HttpMime, extended',
+      '; name="f"; filename="?.txt"; filename*=UTF-8\'\'%C3%A4.txt',
+      '\u00e4.txt',
+    ],
+    [
+      'JavaScript, where encodeURIComponent escapes less,',
+      "; name=f; filename*=UTF-8''it's%20%C3%A4%20(1)*.txt",
+      "it's \u00e4 (1)*.txt",
+    ],
+    ['Latin-1, extended', "; name=f; filename*=ISO-8859-1'en'%E4.txt", '\u00e4.txt'],
+    ['browsers, OkHttp, Dart', '; name="f"; filename="%22q%22 100%25.txt"', '"q" 100%25.txt'],
+    ['Go, PHP, curl', '; name="f"; filename="\\"q\\" \\\\ b.txt"', ' b.txt'],
+    ['Netty, PHP, raw UTF-8', '; name="f"; filename="\u00e4;=.txt"', '\u00e4;=.txt'],
+    ['macOS, decomposed', '; name="f"; filename="a\u0308.txt"', '\u00e4.txt'],
+    ['a path, encoded', `; name="f"; filename="${base64('C:\\\u00e4\\b.txt')}"`, 'b.txt'],
+    ['old clients', '; name="f"; filename="b.txt";', 'b.txt'],
+  ];
+  for (const [who, parameters, expected] of spellings) {
+    test(`is understood as ${who} write it`, async (t) => {
+      const server = await startServer(t);
+      const head = `Content-Disposition: form-data${parameters}`;
+      const response = await postForm(server, 'list', multipartBody([{ head, content: 'x' }]));
+      assert.equal(response.status, 200, await response.text());
+      assert.deepEqual(
+        (await stored(server)).map(([, name]) => name),
+        [expected],
+      );
+      const path = `/files/${encodeURIComponent(expected.normalize('NFD'))}`;
+      assert.equal((await server.fetch(path)).status, 200, 'in another form');
+    });
+  }
+
+  test('that cannot be decoded, or has two meanings, is refused', async (t) => {
+    const server = await startServer(t);
+    for (const parameters of [
+      '; name=f; filename="=?klingon?B?YQ==?="',
+      '; name=f; filename="=?utf-8?B?/w==?="',
+      "; name=f; filename*=UTF-8''%ff",
+      "; name=f; name*=klingon''a",
+      '; name=f; filename*0=a; filename*1=b',
+      `; name=f; filename="${base64('a\0b')}"`,
+      `; name=f; filename="${base64(`xx${longName}`)}"`,
+    ]) {
+      const head = `Content-Disposition: form-data${parameters}`;
+      const response = await postForm(server, 'list', multipartBody([{ head, content: 'x' }]));
+      assert.deepEqual(await refusal(response), [400, 'invalid_multipart'], parameters);
+    }
+    assert.deepEqual(await filesOnDisk(server), []);
+  });
+});
+
+suite('a part is never lost behind a 200', () => {
+  const file = (name: string, fileName: string) => part(name, fileName, { fileName });
+  const inner = `--in\r\nContent-Disposition: attachment; filename="a"\r\n\r\n1\r\n--in--`;
+  const mixed = { type: 'multipart/mixed; boundary=in' };
+  // As Netty (Vert.x WebClient) sends two files of one name.
+  const ofNetty = ['a', 'b'].map(
+    (name) =>
+      `--7a1f\r\ncontent-disposition: attachment; filename="${name}.txt"\r\ncontent-length: 1\r\n` +
+      `content-type: text/plain\r\ncontent-transfer-encoding: binary\r\n\r\n${name}\r\n`,
+  );
+  const netty = {
+    head: 'content-disposition: form-data; name="f"\r\ncontent-type: multipart/mixed; boundary=7a1f',
+    content: `${ofNetty.join('')}--7a1f--`,
+  };
+  const coded = (line: string) => ({ head: `${file('b', 'b').head}\r\n${line}`, content: 'eA==' });
+  for (const [what, parts] of [
+    ['a part in base64', [file('a', 'a'), coded('Content-Transfer-Encoding: base64')]],
+    ['a part in quoted-printable', [coded('content-transfer-encoding: Quoted-Printable')]],
+    ['a part that is compressed', [coded('Content-Encoding: gzip')]],
+    ['two files of one name', [file('a', 'image.jpg'), file('b', 'image.jpg')]],
+    ['one name in two folders', [file('a', 'a/index.html'), file('b', 'b\\index.html')]],
+    ['one name in two forms', [file('a', '\u00e4'), file('b', 'a\u0308')]],
+    ['one name in two spellings', [file('a', 'a b'), file('b', '=?utf-8?q?a_b?=')]],
+    ['files inside a part', [file('a', 'a'), part('b', inner, mixed)]],
+    ['files inside a part, from Netty', [file('a', 'a'), netty]],
+    ['a part that is multipart, with a name', [part('b', inner, { ...mixed, fileName: 'x' })]],
+    ['a part that is multipart, without boundary', [part('b', inner, { type: 'multipart/x' })]],
+  ] as const) {
+    test(`${what}: 422, and nothing is stored`, async (t) => {
+      const server = await startServer(t);
+      const response = await postForm(server, 'list', multipartBody(parts));
+      assert.deepEqual(await refusal(response), [422, 'invalid_body']);
+      assert.deepEqual(await filesOnDisk(server), []);
+    });
+  }
+
+  test('two files of one name in a GraphQL request: 422, and nothing is stored', async (t) => {
+    const server = await startServer(t);
+    const query = 'mutation ($a: Upload!, $b: Upload!) { a: upload(file: $a) b: upload(file: $b) }';
+    const operations = JSON.stringify({ query, variables: { a: null, b: null } });
+    const map = JSON.stringify({ 0: ['variables.a'], 1: ['variables.b'] });
+    const parts = [file('0', 'x/a'), file('1', 'y/a')];
+    const body = multipartBody([part('operations', operations), part('map', map), ...parts]);
+    const headers = {
+      'Content-Type': `multipart/form-data; boundary=${boundary}`,
+      'Apollo-Require-Preflight': '1',
+    };
+    const response = await server.fetch('/graphql', { method: 'POST', body, headers });
+    assert.equal(response.status, 422);
+    assert.deepEqual(await filesOnDisk(server), []);
+  });
+
+  test('a part that says it is not coded is stored', async (t) => {
+    const server = await startServer(t);
+    const codings = ['binary', '8bit', '7BIT', ''];
+    const parts = codings.map((coding, at) => {
+      const { head, content } = file(`${at}`, `${at}`);
+      return { head: `${head}\r\nContent-Transfer-Encoding: ${coding}`, content };
+    });
+    assert.equal((await postForm(server, 'list', multipartBody(parts))).status, 200);
+  });
+
+  test('a saved page of type multipart/related is a file', async (t) => {
+    const server = await startServer(t);
+    const page = part('a', 'x', { fileName: 'a.mht', type: 'multipart/related' });
+    assert.equal((await postForm(server, 'list', multipartBody([page]))).status, 200);
+  });
+});
