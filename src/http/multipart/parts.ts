@@ -93,10 +93,10 @@ export class Parts {
 
   /** Each part once the reader is done with the one before it. */
   async *read(): AsyncGenerator<Part, void, undefined> {
-    for await (const preamble of this.#readText()) this.#busboy.write(preamble);
+    await this.#skip();
     while (await this.#hasNext()) {
       yield { head: await this.#readHead(), content: this.#readContent() };
-      for await (const left of this.#readText()) this.#pass(left);
+      await this.#skip();
       if (this.#stream === undefined) throw invalidMultipart('a part cannot be read');
     }
     do {
@@ -111,7 +111,12 @@ export class Parts {
     let batch: Buffer[] = [];
     let [bytes, since] = [0, 0];
     try {
-      for await (const text of this.#readText()) {
+      while (this.#at !== 'mark') {
+        const text = this.#takeText();
+        if (text === undefined) {
+          await this.#receive();
+          continue;
+        }
         const chunk = this.#pass(text);
         if (chunk === null) continue;
         if (batch.length === 0) since = performance.now();
@@ -132,20 +137,26 @@ export class Parts {
     }
   }
 
-  /** The bytes up to the next delimiter and with it, as they arrive. */
-  async *#readText(): AsyncGenerator<Buffer, void, undefined> {
+  /** The preamble, or what the reader has left of a part. */
+  async #skip(): Promise<void> {
     while (this.#at !== 'mark') {
-      const data = this.#rest;
-      const found = data.indexOf(this.#delimiter);
-      const end = found === -1 ? this.#safeEnd(data) : found + this.#delimiter.length;
-      if (found === 0 && this.#at === 'empty line') this.#busboy.write(crlf);
-      if (found !== -1) this.#at = 'mark';
-      else if (end > 0) this.#at = 'text';
-      // An empty slice would keep memory that the reader owns now.
-      this.#rest = end === data.length ? noBytes : data.subarray(end);
-      if (end > 0) yield data.subarray(0, end);
-      else await this.#receive();
+      const text = this.#takeText();
+      if (text === undefined) await this.#receive();
+      else this.#pass(text);
     }
+  }
+
+  /** What has arrived of the bytes up to the next delimiter and with it. */
+  #takeText(): Buffer | undefined {
+    const data = this.#rest;
+    const found = data.indexOf(this.#delimiter);
+    const end = found === -1 ? this.#safeEnd(data) : found + this.#delimiter.length;
+    if (found === 0 && this.#at === 'empty line') this.#busboy.write(crlf);
+    if (found !== -1) this.#at = 'mark';
+    else if (end > 0) this.#at = 'text';
+    // An empty slice would keep memory that the reader owns now.
+    this.#rest = end === data.length ? noBytes : data.subarray(end);
+    return end > 0 ? data.subarray(0, end) : undefined;
   }
 
   /** The end of the bytes that cannot begin a delimiter. A boundary contains no line end. */

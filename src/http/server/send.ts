@@ -222,16 +222,20 @@ const heldMax = 32;
 const heldMillisecondsMax = 1;
 
 /**
- * Sends responses that become ready in one iteration of the event loop together, if there are many.
- * Waking a waiting peer makes a write twice as expensive; a proxy that waits for many responses is
- * then woken once for all of them. Measured with small responses on 64 connections: 0.96 of a bare
- * server's CPU per request, 1.04 without batches.
+ * Sends responses that become ready in one iteration of the event loop together, if there are many,
+ * and those of the next one with them: requests on the same connections come in two halves, of
+ * which one is read while the other is answered. Waking a waiting peer makes a write twice as
+ * expensive; a proxy that waits for many responses is then woken once for all of them. Measured
+ * with small responses on 64 connections: 0.96 of a bare server's CPU per request, 1.04 without
+ * batches; posts that are created on 32 connections, one iteration alone: 1.10 of two.
  */
 export function createResponseBatch(send: Send) {
   let held: Parameters<Send>[] = [];
   let heldSince = 0;
   let count = 0;
   let isBusy = false;
+  /** True in the second iteration of those whose responses go together. */
+  let isSecond = false;
 
   /** Sends the held responses now. */
   const flush = (): void => {
@@ -240,6 +244,11 @@ export function createResponseBatch(send: Send) {
     for (const [request, response] of responses) send(request, response);
   };
   const end = (): void => {
+    isSecond = isBusy && !isSecond;
+    if (isSecond) {
+      setImmediate(end);
+      return;
+    }
     isBusy = count > fewResponsesMax;
     count = 0;
     flush();
@@ -247,8 +256,8 @@ export function createResponseBatch(send: Send) {
   return {
     flush,
     /**
-     * Sends a response, now or, in a busy iteration, by its end. Keeps the order. `send` must not
-     * throw.
+     * Sends a response, now or, where iterations are busy, by the end of the next one. Keeps the
+     * order. `send` must not throw.
      */
     send(request: HttpRequest, response: HttpResponse): void {
       count += 1;
