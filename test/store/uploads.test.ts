@@ -11,7 +11,7 @@ import { faults } from '../support/faults.ts';
 import { times } from '../support/lists.ts';
 import { cases } from '../support/long.ts';
 import { anyCodeUnit } from '../support/texts.ts';
-import { bytes, readAll, readFile, store } from '../support/uploads.ts';
+import { bytes, patiently, readAll, readFile, store } from '../support/uploads.ts';
 import { type OpenPlace, uploadPlaces, type UploadPlace } from './upload-places.ts';
 
 /** Two of one index and one folder, or one twice where a place has one. */
@@ -118,8 +118,9 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
         times(30).map(async (at) => {
           const [node, rival] = at % 2 ? [one, other] : [other, one];
           const name = names[at % 3 ? 0 : 1] ?? '';
-          await store(node, { [name]: `${at}` });
-          await Promise.all((await rival.list(name)).map((file) => rival.remove(file)));
+          await patiently(() => store(node, { [name]: `${at}` }));
+          const listed = await rival.list(name);
+          await Promise.all(listed.map((file) => patiently(() => rival.remove(file))));
         }),
       );
       const left = await readAll(other);
@@ -163,7 +164,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
             return { upload, file: await upload.write(name, bytes(name)) };
           }),
         );
-        const commits = ready.map(({ upload, file }) => upload.commit([file]));
+        const commits = ready.map(({ upload, file }) => patiently(() => upload.commit([file])));
         const outcomes = await Promise.allSettled(commits);
         for (const { upload } of ready) await upload.close();
         const stored = names.filter((_, at) => outcomes[at]?.status === 'fulfilled');
@@ -201,7 +202,8 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await store(one, { a: versions[0] ?? '' });
       const state = { writing: true };
       const writers = [one, other].map(async (node, at) => {
-        for (let round = 0; round < 12; round += 1) await store(node, { a: versions[at] ?? '' });
+        for (let round = 0; round < 12; round += 1)
+          await patiently(() => store(node, { a: versions[at] ?? '' }));
       });
       const readers = times(6).map(async () => {
         let reads = 0;

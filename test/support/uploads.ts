@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
+import { codeOf } from '../../dist/errors.js';
 import { openUploads as open, type OpenUploadsOptions } from '../../dist/store/files/open.js';
 import { createMemoryRequests } from '../../dist/store/memory-requests.js';
 import type { StoredFile } from '../../dist/store/file-index.js';
@@ -54,6 +55,17 @@ export async function openUploads(
 /** Gives one chunk after the other. */
 export function bytes(...chunks: readonly (Buffer | string)[]): AsyncIterable<readonly Buffer[]> {
   return Readable.from(chunks.map((chunk) => [Buffer.from(chunk as string)]));
+}
+
+/** Does it again, as clients do after a 503, where so many wait for the lock of the index that one gives up. */
+export async function patiently<T>(act: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (codeOf(error) !== 'overloaded') throw error;
+    }
+  }
 }
 
 export async function store(
