@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { createByteBudget } from '../../dist/store/memory-table.js';
 import { createMemoryRequests } from '../../dist/store/memory-requests.js';
-import type { Once } from '../../dist/store/store.js';
+import { isRepeated, type Once } from '../../dist/store/once.js';
 import { allOf, times } from '../support/lists.ts';
 import { isLong } from '../support/long.ts';
 import { made } from '../support/made.ts';
@@ -18,71 +18,72 @@ import { text } from './contract-posts.ts';
 
 const isReused = { code: 'idempotency_key_reused' };
 
-test('in memory 100,000 keys are kept, for 24 hours, and the oldest goes', () => {
-  let now = 0;
-  const { run, find } = createMemoryRequests(undefined, () => now);
-  const first = newOnce();
-  run(first, () => ({ id: 'a' }));
-  for (let count = 1; count < 100_000; count += 1) run({ ...first, key: `${count}` }, () => true);
-  now = 86_399_999;
-  assert.deepEqual(find(first), { id: 'a', isRepeated: true });
-  run(newOnce(), () => true);
-  assert.equal(find(first), undefined);
-  assert.ok(find({ ...first, key: '99999' }));
-  now = 86_400_000;
-  assert.equal(find({ ...first, key: '99999' }), undefined);
-  assert.deepEqual(
-    run(first, () => ({ id: 'b' })),
-    { id: 'b' },
-  );
-});
+describe('keys in memory', () => {
+  const keep = (
+    { run }: ReturnType<typeof createMemoryRequests>,
+    count: number,
+    isAnonymous = false,
+  ): readonly Once[] => {
+    const keys = times(count).map(() => ({ ...newOnce(), isAnonymous }));
+    for (const once of keys) run(once, () => true);
+    return keys;
+  };
 
-test('in memory keys of clients without a token have a tenth, and push out no others', () => {
-  const { run, find } = createMemoryRequests(undefined, undefined, 100);
-  const [account, first] = [newOnce(), { ...newOnce(), isAnonymous: true }];
-  run(account, () => true);
-  run(first, () => true);
-  for (const other of times(9).map(newOnce)) run({ ...other, isAnonymous: true }, () => true);
-  assert.ok(find(first));
-  // What is repeated, or stores nothing, uses up nothing.
-  run(first, () => true);
-  run({ ...newOnce(), isAnonymous: true }, () => false);
-  assert.ok(find(first));
-  for (const other of times(200).map(newOnce)) run({ ...other, isAnonymous: true }, () => true);
-  assert.deepEqual([find(first), typeof find(account)], [undefined, 'object']);
-});
+  test('are kept for 24 hours, and the oldest of 100,001 goes', () => {
+    let now = 0;
+    const requests = createMemoryRequests(undefined, () => now);
+    const [first, last] = [keep(requests, 1), keep(requests, 99_999)].map((keys) => keys.at(-1));
+    assert.ok(first !== undefined && last !== undefined);
+    now = 86_399_999;
+    assert.ok(requests.find(first));
+    keep(requests, 1);
+    assert.equal(requests.find(first), undefined);
+    assert.ok(requests.find(last));
+    now = 86_400_000;
+    assert.equal(requests.find(last), undefined);
+    assert.equal(
+      requests.run(last, () => true),
+      true,
+    );
+  });
 
-test('in memory a key takes 360 bytes, and makes room for itself when its write is done', () => {
-  const take = createByteBudget(1_180);
-  const { run, find } = createMemoryRequests(take, Date.now);
-  const keyOf = (isAnonymous: boolean) => ({ ...newOnce(), isAnonymous });
-  const [anonymous, account, other] = [keyOf(true), keyOf(false), keyOf(false)];
-  for (const once of [account, anonymous, other]) run(once, () => true);
-  take(100);
-  const isFull = { code: 'storage_full' };
-  const refused = (): void => take(1);
-  // A write that is refused, or stores nothing, takes the place of nothing.
-  assert.throws(() => run(keyOf(false), refused), isFull);
-  assert.equal(
-    run(keyOf(false), () => false),
-    false,
-  );
-  assert.deepEqual(
-    [account, anonymous, other].map((once) => typeof find(once)),
-    ['object', 'object', 'object'],
-  );
-  // Without a token it is one without a token that goes; for an account, these first.
-  run(keyOf(true), () => true);
-  assert.deepEqual([find(anonymous), typeof find(account)], [undefined, 'object']);
-  run(keyOf(false), () => true);
-  assert.deepEqual(
-    [account, other].map((once) => typeof find(once)),
-    ['object', 'object'],
-  );
-  assert.throws(() => run(keyOf(true), () => true), isFull);
-  run(keyOf(false), () => true);
-  assert.equal(find(account), undefined);
-  assert.throws(() => take(1), isFull);
+  test('of clients without a token have a tenth, and push out no others', () => {
+    const requests = createMemoryRequests(undefined, undefined, 100);
+    const [account] = keep(requests, 1) as [Once];
+    const [first] = keep(requests, 10, true) as [Once];
+    // What is repeated, or stores nothing, uses up nothing.
+    requests.run(first, () => true);
+    requests.run({ ...newOnce(), isAnonymous: true }, () => false);
+    assert.ok(requests.find(first));
+    keep(requests, 200, true);
+    assert.deepEqual([requests.find(first), typeof requests.find(account)], [undefined, 'object']);
+  });
+
+  test('take memory, and make room for themselves when their write is done', () => {
+    const take = createByteBudget(1_180);
+    const requests = createMemoryRequests(take, Date.now);
+    const keys = [keep(requests, 1), keep(requests, 1, true), keep(requests, 1)].flat();
+    const kept = (): string =>
+      keys.map((once) => (requests.find(once) ? 'kept' : 'gone')).join(' ');
+    const isFull = { code: 'storage_full' };
+    take(100);
+    // A write that is refused, or stores nothing, takes the place of nothing.
+    assert.throws(() => requests.run(newOnce(), () => take(1)), isFull);
+    assert.equal(
+      requests.run(newOnce(), () => false),
+      false,
+    );
+    assert.equal(kept(), 'kept kept kept');
+    // Without a token it is one without a token that goes; for an account, these first.
+    keep(requests, 1, true);
+    assert.equal(kept(), 'kept gone kept');
+    keep(requests, 1);
+    assert.equal(kept(), 'kept gone kept');
+    assert.throws(() => keep(requests, 1, true), isFull);
+    keep(requests, 1);
+    assert.equal(kept(), 'gone gone kept');
+    assert.throws(() => take(1), isFull);
+  });
 });
 
 for (const place of durableStores) {
@@ -110,40 +111,45 @@ for (const place of durableStores) {
     test('outlive the process', async (t) => {
       const { url, store } = await open(t);
       const [once, change, commit] = times(3).map(newOnce) as [Once, Once, Once];
+      const limits = { filesMax: 10, bytesMax: 10 };
+      const file = { storedName: 'a', temporaryName: 'b', size: 1 };
       const { id } = made(await store.posts.create(text('a'), once));
       assert.equal(await store.posts.update(id, { title: 'b' }, { once: change }), true);
-      const files = [{ storedName: 'a', temporaryName: 'b', size: 1 }];
-      const limits = { filesMax: 10, bytesMax: 10 };
-      assert.deepEqual(await store.openFileIndex?.(limits).commit(files, { once: commit }), []);
+      assert.deepEqual(await store.openFileIndex?.(limits).commit([file], { once: commit }), []);
       await store.close();
 
       const next = await openOn(t, url);
+      const index = made(next.openFileIndex)(limits);
       assert.deepEqual(await next.posts.create(text('a'), once), { id, isRepeated: true });
-      const changed = await next.posts.update(id, { title: 'b' }, { once: change });
-      assert.equal(typeof changed, 'object');
-      const index = next.openFileIndex?.(limits);
-      const other = [{ storedName: 'a', temporaryName: 'c', size: 1 }];
-      assert.ok('isRepeated' in Object(await index?.commit(other, { once: commit })));
-      await assert.rejects(
-        async () => index?.commit(other, { once: { ...commit, fingerprint: 'b' } }),
-        isReused,
-      );
+      assert.ok(isRepeated(await next.posts.update(id, { title: 'b' }, { once: change })));
+      const other = { ...file, temporaryName: 'c' };
+      assert.ok(isRepeated(await index.commit([other], { once: commit })));
       // Its place is a number of a sequence, which goes on in a database that is used again.
-      const [listed] = (await index?.list()) ?? [];
-      assert.deepEqual({ ...listed, place: 1 }, { ...files[0], place: 1, owner: null });
+      const [listed] = await index.list();
+      assert.deepEqual({ ...listed, place: 1 }, { ...file, place: 1, owner: null });
     });
 
-    test('of a commit that is refused, or a file that is not listed, are not kept', async (t) => {
+    test('of files are found before names, and kept if something was stored or removed', async (t) => {
       const { store, count } = await open(t);
-      const index = store.openFileIndex?.({ filesMax: 1, bytesMax: 10 });
+      const index = made(store.openFileIndex)({ filesMax: 1, bytesMax: 10 });
       const [once, removal] = times(2).map(newOnce) as [Once, Once];
-      const file = { storedName: 'a', temporaryName: 'a', size: 11 };
-      await assert.rejects(async () => index?.commit([file], { once }), { code: 'storage_full' });
-      assert.equal(await index?.remove(file, removal), false);
+      const file = { storedName: 'a', temporaryName: 'a', size: 1 };
+      const check = (replaced: readonly unknown[]): void => {
+        if (replaced.length > 0) throw new AppError('precondition_failed', 'It is stored already.');
+      };
+      const commit = async (size: number, fingerprint = once.fingerprint) =>
+        index.commit([{ ...file, size }], { once: { ...once, fingerprint }, check });
+      await assert.rejects(commit(11), { code: 'storage_full' });
+      assert.equal(await index.remove(file, removal), false);
       assert.equal(await count(), 0);
-      assert.deepEqual(await index?.commit([{ ...file, size: 1 }], { once }), []);
-      assert.equal(await index?.remove(file, removal), true);
-      assert.equal(typeof (await index?.remove(file, removal)), 'object');
+      assert.deepEqual(await commit(1), []);
+      assert.ok(isRepeated(await commit(1)));
+      await assert.rejects(commit(1, 'other'), isReused);
+      await assert.rejects(async () => index.commit([file], { check }), {
+        code: 'precondition_failed',
+      });
+      assert.equal(await index.remove(file, removal), true);
+      assert.ok(isRepeated(await index.remove(file, removal)));
       assert.equal(await count(), 2);
     });
 
@@ -163,8 +169,8 @@ for (const place of durableStores) {
       assert.equal((await allOf(store.comments.ofPost(second.id))).length, 1);
     });
 
-    test('are forgotten after 24 hours: the write is done again, and kept again', async (t) => {
-      const { store, age } = await open(t);
+    test('are forgotten after 24 hours, and removed: the write is done and kept again', async (t) => {
+      const { store, age, count } = await open(t);
       const [create, add, change] = times(3).map(newOnce) as [Once, Once, Once];
       const { id } = made(await store.posts.create(text('a'), create));
       const writes = [
@@ -175,36 +181,14 @@ for (const place of durableStores) {
       for (const write of writes) await write();
       await age();
       assert.equal(await store.requests.find(create), undefined);
-      for (const [at, write] of writes.entries())
-        assert.ok(!('isRepeated' in Object(await write())), `write ${at}`);
-      for (const [at, write] of writes.entries())
-        assert.ok('isRepeated' in Object(await write()), `write ${at}`);
+      for (const expected of [false, true]) {
+        for (const [at, write] of writes.entries())
+          assert.equal(isRepeated(await write()), expected, `write ${at}`);
+      }
       assert.equal((await allOf(store.comments.ofPost(id))).length, 2);
-    });
-
-    test('go two hundred at a time, after a hundred writes', async (t) => {
-      const { store, query, count } = await open(t);
-      await query(
-        `INSERT INTO requests (key, print, result, made)
-          WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 450)
-          SELECT 'old ' || n, 'p', '', 0 FROM n`,
-        `INSERT INTO inkwell.requests (key, print, result, made)
-          SELECT 'old ' || n, 'p', '', now() - interval '2 days' FROM generate_series(1, 450) AS n`,
-      );
+      await age();
       await Promise.all(times(100).map(async () => store.posts.create(text('a'), newOnce())));
-      await until('two hundred are gone', async () => (await count()) === 350);
-    });
-
-    test('of an upload that only adds are found before its names', async (t) => {
-      const { store } = await open(t);
-      const index = made(store.openFileIndex)({ filesMax: 10, bytesMax: 10 });
-      const options = { once: newOnce(), check: onlyNew };
-      const file = { storedName: 'a', temporaryName: 'a.upload', size: 1 };
-      await index.commit([file], options);
-      assert.ok('isRepeated' in Object(await index.commit([file], options)));
-      await assert.rejects(async () => index.commit([file], { check: onlyNew }), {
-        code: 'precondition_failed',
-      });
+      await until('the old ones are gone', async () => (await count()) === 100);
     });
 
     // The same statement for both: a million keys at length alone.
@@ -237,8 +221,4 @@ for (const place of durableStores) {
       });
     }
   });
-}
-
-function onlyNew(replaced: readonly unknown[]): void {
-  if (replaced.length > 0) throw new AppError('precondition_failed', 'It is stored already.');
 }

@@ -3,8 +3,18 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { codes, post as askGraphql } from './graphql-http.ts';
-import { seen, under } from './keyed.ts';
 import type { TestServer } from './server.ts';
+
+const under = (key: string, more: Readonly<Record<string, string>> = {}) => {
+  return { 'Idempotency-Key': key, ...more };
+};
+
+/** What a client sees of a response, without what differs by time and request. */
+async function seen(response: Response): Promise<readonly unknown[]> {
+  const { status, headers } = response;
+  const location = headers.get('location');
+  return [status, location, headers.get('idempotency-replayed'), await response.text()];
+}
 
 /**
  * How a write is sent: without a key; under a new one; under a new one, and again, because its
