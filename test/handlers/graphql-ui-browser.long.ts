@@ -19,7 +19,7 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   before(async () => {
     server = await startServer(
       { after: (end) => ends.push(end) },
-      { env: { TOKEN_TTL_SECONDS: '10' }, now: () => new Date(Date.now() + clock.ahead) },
+      { env: { TOKEN_TTL_SECONDS: '24' }, now: () => new Date(Date.now() + clock.ahead) },
     );
     browser = await openBrowser();
     ({ page, asked, faults } = await openWatchedPage(browser));
@@ -155,7 +155,7 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     await logIn();
     await hide(true);
     clock.ahead += 60_000;
-    await pause(6_000);
+    await pause(13_000);
     assert.equal(await page.getByRole('button', { name: 'user', exact: true }).count(), 1);
     await hide(false);
     await isLoggedOut();
