@@ -55,25 +55,6 @@ for (const [what, first, rest] of [
   ['in part', 'bo', 'dy'],
   ['not at all', '', 'body'],
 ] as const) {
-  test(`a body that came ${what} before it is asked for is read whole`, async (t) => {
-    const asked = gate();
-    let sent = 0;
-    const { client } = await startHandler(t, async (request) => {
-      await arrival(request, sent);
-      const reading = request.readBody(4);
-      asked.open();
-      return textResponse(200, String(await reading));
-    });
-    for (let count = 0; count < 2; count += 1) {
-      const start = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n${first}`;
-      sent += start.length;
-      client.send(start);
-      await asked.opened;
-      sent += rest.length;
-      assert.equal((await client.ask(rest)).body.toString(), 'body', `round ${count}`);
-    }
-  });
-
   test(`a body that came ${what} before it is asked for is refused for its length`, async (t) => {
     let sent = 0;
     const { client, active } = await startHandler(t, async (request) => {

@@ -236,14 +236,3 @@ test('--check refuses what a start would, and changes nothing', { skip }, async 
   await fails(check(url), /STORE_URL: the database was written by a newer version/);
   await database.query(url, 'DROP OWNED BY plain CASCADE; DROP ROLE plain');
 });
-
-test('a new database has no tables of older builds', { skip }, async (t) => {
-  const url = await database.emptyDatabase();
-  await (await openOn(t, url)).close();
-  const tables = "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'inkwell' ORDER BY 1";
-  const names = (await database.query(url, tables)).map(({ name }) => name);
-  assert.deepEqual(
-    names.join(' '),
-    'accounts article_turn articles authors comments counters files pending_comments posts removed_posts requests schema_state todos upload_folder',
-  );
-});

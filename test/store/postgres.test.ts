@@ -10,7 +10,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openStore } from '../../dist/store/open.js';
-import { createServer, run, sql } from '../../dist/store/postgres/client/connection.js';
 import { openStore as openPostgresStore } from '../../dist/store/postgres/open.js';
 import { changing, toDraft } from '../support/article-texts.ts';
 import { allOf, pluck, times } from '../support/lists.ts';
@@ -228,54 +227,3 @@ for (const [url, message] of [
     await assert.rejects(openStore(url, driverOptions()), { message });
   });
 }
-
-test('a change of a post finds it once, and so does a refusal of its body', { skip }, async (t) => {
-  const env = { STORE_URL: await database.emptyDatabase(), ADMIN_PORT: '0' };
-  // /metrics asks the database once a second whether it is there: here once.
-  const monotonicNow = (): number => 0;
-  const { metrics: readMetrics, fetch: ask, send } = await startServer(t, { env, monotonicNow });
-  /** The statements so far: reads, and writes. */
-  const countOf = async (): Promise<readonly number[]> => {
-    const metrics = await readMetrics();
-    return ['read', 'write'].map((kind) => {
-      const line = `inkwell_store_statement_duration_seconds_count{kind="${kind}"} `;
-      return Number.parseInt(metrics.split(line)[1] ?? '0', 10);
-    });
-  };
-  await countOf();
-  const path = (await send('POST', '/posts', { title: 'a', content: 'b' })).headers.get('location');
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
-  const put = (body: unknown) => send('PUT', path ?? '', body);
-  for (const [status, reads, writes, change] of [
-    [204, 1, 1, () => put({ title: 'c', content: 'd' })],
-    [204, 1, 1, () => ask(path ?? '', { method: 'PATCH', body: '{"title":"e"}', headers })],
-    [422, 1, 0, () => put({ title: 'c' })],
-    [204, 1, 1, () => ask(path ?? '', { method: 'DELETE' })],
-    [404, 1, 0, () => put({ title: 'c' })],
-    [404, 1, 0, () => put({ title: 'c', content: 'd' })],
-  ] as const) {
-    await t.test(String(change), async () => {
-      const [readBefore = 0, writtenBefore = 0] = await countOf();
-      assert.equal((await change()).status, status);
-      const [read = 0, written = 0] = await countOf();
-      const made = [read - readBefore, written - writtenBefore];
-      assert.deepEqual(made, [reads, writes]);
-    });
-  }
-});
-
-test('a statement is prepared once on each connection', { skip }, async () => {
-  const server = await createServer(await database.emptyDatabase());
-  const connections = await Promise.all(
-    times(2).map(async () => server.connect({ statementSeconds: 5 })),
-  );
-  const prepared = sql`SELECT statement FROM pg_prepared_statements
-    WHERE statement LIKE ${'%pg_prepared%'}`;
-  for (const connection of connections) {
-    for (const _ of times(3)) {
-      const rows = await run(connection, prepared);
-      assert.deepEqual(rows, [{ statement: prepared.text }]);
-    }
-    connection.end();
-  }
-});
