@@ -7,6 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Config } from '../config.ts';
 import { graphqlCodes } from '../errors.ts';
 import type { HttpResponse } from '../http/message.ts';
+import { methods } from '../http/server/incoming.ts';
 import type { Finished } from '../http/server/observe.ts';
 import type { LogFacts } from '../log.ts';
 import type { MemoryPool } from '../memory-pool.ts';
@@ -45,8 +46,7 @@ export type Outcome = 'ok' | 'error' | 'refused';
  * `slow_consumer`: the client does not read; `overflow`: events came faster than they could be
  * executed; `failed`: an internal error.
  */
-type DropReason = 'slow_consumer' | 'overflow' | 'failed';
-const dropReasons: readonly DropReason[] = ['slow_consumer', 'overflow', 'failed'];
+const dropReasons = ['slow_consumer', 'overflow', 'failed'] as const;
 
 /**
  * Why a token was refused: its own fault (`auth/jwt.ts`); `account`: it was removed, or has another
@@ -75,8 +75,6 @@ const securityEvents = [
 type SecurityEvent = (typeof securityEvents)[number];
 export type LogSecurity = (event: SecurityEvent, facts: LogFacts) => void;
 
-/** Known methods: another one would be a label value chosen by a client. */
-const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 /** Close codes of the protocol and of this server; clients can send others. */
 const closeCodes = [
   1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1013, 4400, 4401, 4403, 4408, 4409,
@@ -190,6 +188,7 @@ function countRequests(metrics: Metrics) {
   );
   return {
     requestBegan: () => void (inFlight += 1),
+    /** Another method would be a label value chosen by a client. */
     requestEnded({ request: { method, endpoint }, status, milliseconds }: Finished) {
       inFlight -= 1;
       const known = methods.includes(method) ? method : 'other';

@@ -41,7 +41,7 @@ test('UUID reads either case and writes lower case', () => {
 
 test('Upload takes a file of a multipart request, and nothing that JSON can say', () => {
   const { parseValue, parseLiteral, serialize } = rules('Upload');
-  const file = new UploadedFile({}, 'a', () => undefined);
+  const file = new UploadedFile({ facts: {}, storedName: 'a', store: () => undefined });
   assert.equal(parseValue(file), file);
   for (const bad of [{ facts: {}, keep: 1 }, 'file', null, []]) {
     assert.throws(() => parseValue(bad), /multipart/, JSON.stringify(bad));

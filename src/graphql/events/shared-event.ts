@@ -8,19 +8,14 @@ const copiedBytesMax = 2_048;
 /** Limit for the encodings of an event that are kept, one for each prefix (operation id). */
 const encodingsMax = 64;
 
-/** What a transport and a resumption know of an event. */
-export interface EventFacts {
+type Facts = Pick<SharedEvent, 'id' | 'place' | 'isSameIteration'>;
+
+export class SharedEvent {
   /** The id of its comment. */
   readonly id: string;
   /** The place of its comment. */
   readonly place: Place;
   /** True if the group had another event in the same iteration of the event loop. */
-  readonly isSameIteration: boolean;
-}
-
-export class SharedEvent implements EventFacts {
-  readonly id: string;
-  readonly place: Place;
   readonly isSameIteration: boolean;
   /** The execution result as JSON in UTF-8. */
   readonly json: Buffer;
@@ -31,7 +26,7 @@ export class SharedEvent implements EventFacts {
   #waiting = 0;
 
   /** `pool` accounts for the event while a client has not taken it. */
-  constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>, facts: EventFacts) {
+  constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>, facts: Facts) {
     this.json = json;
     this.id = facts.id;
     this.place = facts.place;

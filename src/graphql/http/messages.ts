@@ -32,14 +32,17 @@ export function decodeBody(body: unknown): Requests {
   if (body.length > operationsMax) {
     throw new AppError('content_too_large', `A batch has at most ${operationsMax} operations.`);
   }
-  return body.map((item) => {
-    try {
-      return decodeRequest(item);
-    } catch (error) {
-      if (error instanceof AppError) return error;
-      throw error;
-    }
-  });
+  return body.map(tryDecode);
+}
+
+/** Returns the error of a request that is not valid, for its own place. */
+export function tryDecode(body: unknown): GraphqlRequest | AppError {
+  try {
+    return decodeRequest(body);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
 }
 
 /** Decodes a request from parsed JSON. Throws `invalid_graphql_request`. */

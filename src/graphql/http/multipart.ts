@@ -47,7 +47,7 @@ export async function readOperations(
     // A file can be used in several places: it is stored once.
     let stored: ReturnType<Upload['commit']> | undefined;
     const store: UploadedFile['store'] = (by) => (stored ??= upload.commit([written], by));
-    files.set(name, new UploadedFile(facts, written.storedName, store));
+    files.set(name, new UploadedFile({ facts, storedName: written.storedName, store }));
   });
   const [operations, map] = [texts.get('operations'), texts.get('map')];
   if (operations === undefined) throw invalidRequest('The part operations is missing.');

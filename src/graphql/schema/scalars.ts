@@ -47,7 +47,15 @@ function textScalar(parse: (text: string) => string | undefined, refusal: string
   };
 }
 
-type Store = (by?: CommitOptions) => MaybePromise<Repeated | undefined>;
+interface Received {
+  /**
+   * Values for the log: part name, client's file name, temporary file name, content type, charset
+   * and size.
+   */
+  readonly facts: LogFacts;
+  readonly storedName: string;
+  readonly store: (by?: CommitOptions) => MaybePromise<Repeated | undefined>;
+}
 
 /**
  * A file of a multipart request, as the `upload` mutation receives it (Spec §4.1 rule 4, R19). A
@@ -55,34 +63,26 @@ type Store = (by?: CommitOptions) => MaybePromise<Repeated | undefined>;
  * graphql inspects them if a variable of another type holds a file.
  */
 export class UploadedFile {
-  readonly #facts: LogFacts;
-  readonly #store: Store;
-  readonly #storedName: string;
+  readonly #received: Received;
 
-  constructor(facts: LogFacts, storedName: string, store: Store) {
-    this.#facts = facts;
-    this.#store = store;
-    this.#storedName = storedName;
+  constructor(received: Received) {
+    this.#received = received;
   }
 
   get storedName(): string {
-    return this.#storedName;
+    return this.#received.storedName;
   }
 
-  /**
-   * Values for the log: part name, client's file name, temporary file name, content type, charset
-   * and size.
-   */
   get facts(): LogFacts {
-    return this.#facts;
+    return this.#received.facts;
   }
 
   /**
    * Stores the file; a value if the same was done before (R40). Files that are not stored are
    * removed at the end of the request.
    */
-  store(by?: CommitOptions): ReturnType<Store> {
-    return this.#store(by);
+  store(by?: CommitOptions): ReturnType<Received['store']> {
+    return this.#received.store(by);
   }
 
   /** What graphql prints in an error about the value. */

@@ -27,7 +27,7 @@ import { AppError } from '../../errors.ts';
 import { isObject } from '../../http/json.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import { type GraphqlError, toPlainError } from '../errors.ts';
-import { decodeRequest, isEmpty } from '../http/messages.ts';
+import { isEmpty, tryDecode } from '../http/messages.ts';
 
 /** The protocol of an operation, in which it is answered (R28). */
 export type OperationProtocol = 'newer' | 'older';
@@ -157,7 +157,7 @@ const needsId = `An operation needs an id: a number, or a text of ${idLengthMax}
 /** Whether the library takes it. Its error could repeat the whole message. */
 function isNewer(message: unknown): message is Fields {
   if (!isObject(message)) return false;
-  // `decodeRequest` checks an operation, and takes more: a hash alone, empty values.
+  // `tryDecode` checks an operation, and takes more: a hash alone, empty values.
   const { type, payload } = message;
   const isStart = type === MessageType.Subscribe && isObject(payload);
   const checked = isStart ? { query: '' } : isEmpty(payload) ? undefined : payload;
@@ -208,16 +208,6 @@ export function findAuthorization(init: Fields): string | undefined {
     .filter(isObject)
     .map((held) => held['Authorization'] ?? held['authorization'])
     .find((value) => typeof value === 'string');
-}
-
-/** Returns the request, or why it is refused. */
-function tryDecode(payload: unknown): GraphqlRequest | AppError {
-  try {
-    return decodeRequest(payload);
-  } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
-  }
 }
 
 function idOf({ id }: Fields): OperationId | undefined {

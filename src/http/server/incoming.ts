@@ -58,7 +58,15 @@ const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-
 export const headerLinesMax = 100;
 
 /** The methods that resources have. Node's parser knows more of them, such as PROPFIND. */
-const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+export const methods: readonly string[] = [
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+];
 
 /** R6a: also for what Node's parser does not know. */
 export function unknownMethod(): AppError {
