@@ -79,6 +79,42 @@ describe('the Dockerfile', () => {
   });
 });
 
+describe('the watch', () => {
+  const [, line = ''] =
+    /^ExecStart=\/bin\/sh -c '(.+)'$/m.exec(read('deploy/inkwell-watch.service')) ?? [];
+
+  it('asks the admin port of the unit', () => {
+    const [, port = ''] = /ADMIN_PORT=(\d+)/.exec(unit) ?? [];
+    assert.ok(line.includes(`http://127.0.0.1:${port}/livez;`), line);
+  });
+
+  // Exit codes of curl: no answer in time; an answer; refused; a connection that was cut.
+  for (const [code, isEnded] of [
+    [28, true],
+    [0, false],
+    [7, false],
+    [56, false],
+  ] as const) {
+    it(`${isEnded ? 'ends' : 'leaves alone'} a node for which curl exits with ${code}`, () => {
+      const { status, stdout } = watch(`curl() { return ${code}; }`);
+      assert.equal(status, 0);
+      assert.equal(/^systemctl kill --signal=KILL inkwell.service$/m.test(stdout), isEnded);
+    });
+  }
+
+  it('fails without curl', () => {
+    assert.equal(watch('').status, 1);
+  });
+
+  function watch(curl: string): { status: number | null; stdout: string } {
+    const program = line
+      .replaceAll('$$', '$')
+      .replace('/usr/bin/curl', curl ? 'curl' : '/none/curl');
+    const script = `${curl}\nsystemctl() { echo systemctl "$@"; }\n${program}`;
+    return spawnSync('/bin/sh', ['-c', script], { encoding: 'utf8' });
+  }
+});
+
 describe('the examples', () => {
   it('name exact versions of images', () => {
     const images = [...`${dockerfile}\n${compose}`.matchAll(/^\s*(?:FROM|image:) (\S+)/gm)];

@@ -119,6 +119,17 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     });
   }
 
+  it('takes an empty file to which Litestream came first', async (context) => {
+    const path = await newSqliteFile(context);
+    inSqlite(path, (database) =>
+      database.exec(`PRAGMA journal_mode = WAL;
+        CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
+        CREATE TABLE _litestream_lock (id INTEGER)`),
+    );
+    const store = await openOn(context, toSqliteUrl(path));
+    assert.equal((await allOf(store.posts.all)).length, 3);
+  });
+
   it('has a short log again after a long reader', async (context) => {
     const { path, store } = await openNew(context);
     const content = 'x'.repeat(1_000_000);

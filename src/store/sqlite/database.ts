@@ -225,9 +225,11 @@ function toStartError(error: unknown): unknown {
 
 /** Returns the number of steps that were run. Throws if the file is not one of this program. */
 function checkOrigin(database: Database): number {
+  // Litestream, which may open an empty file first, adds tables of its own.
   const text = `SELECT count(*) AS tables,
     (SELECT user_version FROM pragma_user_version) AS version,
-    (SELECT application_id FROM pragma_application_id) AS application FROM sqlite_master`;
+    (SELECT application_id FROM pragma_application_id) AS application
+    FROM sqlite_master WHERE name NOT GLOB '_litestream_*'`;
   let found: Row | undefined;
   try {
     found = database.prepare(text).get();
