@@ -1,6 +1,6 @@
 /**
  * A queue, first in, first out. An array moves all of its members with each `shift()` once it has
- * more than 16,384 of them: whoever makes a queue long would make every step of it slow.
+ * more than 16,384 of them: each step of a long queue would be slow.
  */
 
 export class Queue<T> {

@@ -12,7 +12,7 @@ export interface Share {
   asked: number;
   /** Not answered as it should be: an error, a connection that was cut, or nothing for long. */
   refused: number;
-  /** Of the last that got no response. */
+  /** Of the last that got no response, or of a slow one another. */
   why?: string;
 }
 
@@ -218,5 +218,6 @@ export async function sendSlowly(
   const isLate = performance.now() - begun > keptPace * due;
   const status = await Promise.race([answered, once(patience(server), 'abort')]);
   asking.destroy();
-  return status === 200 || status === 201 || isLate;
+  if (status === 200 || status === 201 || isLate) return true;
+  throw new Error(typeof status === 'number' ? `status ${status}` : 'no response');
 }
