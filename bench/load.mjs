@@ -18,6 +18,8 @@ const until = Date.now() + Number(seconds) * 1000;
 const latencies = [];
 // Another start for each load: what one has sent is new in the next one too.
 let number = Math.floor(Math.random() * 1e12);
+/** The first line of the first response that is none of success. */
+let failure = '';
 let failed = 0;
 
 const makers = requests.map(toMaker);
@@ -117,7 +119,10 @@ function createReader() {
 
 /** The length of the body. */
 function readHead(head) {
-  if (!head.startsWith('HTTP/1.1 2')) failed += 1;
+  if (!head.startsWith('HTTP/1.1 2')) {
+    failed += 1;
+    failure ||= head.slice(0, head.indexOf('\r'));
+  }
   if (/\r\ntransfer-encoding: chunked/i.test(head)) return Infinity;
   return Number(/\r\ncontent-length: ([0-9]+)/i.exec(head)?.[1] ?? 0);
 }
@@ -125,4 +130,6 @@ function readHead(head) {
 await Promise.all(Array.from({ length: Number(connections) }, run));
 latencies.sort((a, b) => a - b);
 const at = (share) => latencies[Math.floor(latencies.length * share)] ?? 0;
-console.log(JSON.stringify({ count: latencies.length, failed, p50: at(0.5), p99: at(0.99) }));
+console.log(
+  JSON.stringify({ count: latencies.length, failed, failure, p50: at(0.5), p99: at(0.99) }),
+);

@@ -94,8 +94,8 @@ export async function load(server, file, { seconds, connections }) {
   const line = await output(
     spawn(process.execPath, [join(import.meta.dirname, 'load.mjs'), ...args]),
   );
-  const { count, failed, p50, p99 } = JSON.parse(line);
-  if (failed > 0) throw new Error(`${failed} of ${count} requests failed`);
+  const { count, failed, failure, p50, p99 } = JSON.parse(line);
+  if (failed > 0) throw new Error(`${failed} of ${count} requests failed: ${failure}`);
   const cpu = cpuNanoseconds(server.child.pid) - before;
   return { cpuMicros: cpu / 1000 / count, count, rate: count / seconds, p50, p99 };
 }

@@ -13,7 +13,7 @@ interface MediaType {
 export const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const essencePattern = new RegExp(`^[ \\t]*(${token}/${token})[ \\t]*(?=;|$)`);
 const parameterPattern = new RegExp(
-  `[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\\\x00-\\x08\\x0a-\\x1f\\x7f]|\\\\[^\\x00-\\x08\\x0a-\\x1f\\x7f])*)"))?[ \\t]*`,
+  `[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\\\x00-\\x08\\x0a-\\x1f\\x7f]|\\\\[^\\x00-\\x08\\x0a-\\x1f\\x7f])*)")?)?[ \\t]*`,
   'gy',
 );
 
@@ -37,10 +37,9 @@ export function parseMediaType(text: string): MediaType | undefined {
   return end === text.length ? { essence: found[1].toLowerCase(), parameters } : undefined;
 }
 
-/** True if the charset is absent or UTF-8. */
+/** True if the charset is absent or UTF-8. Some clients send an empty one for none. */
 export function hasUtf8Charset(type: MediaType): boolean {
-  const charset = type.parameters.get('charset')?.toLowerCase();
-  return charset === undefined || charset === 'utf-8' || charset === 'utf8';
+  return ['', 'utf-8', 'utf8'].includes(type.parameters.get('charset')?.toLowerCase() ?? '');
 }
 
 /**
