@@ -78,7 +78,8 @@ export const dialect = {
     // Forces the index: a join may read all.
     `${column} = ANY (ARRAY(SELECT json_array_elements_text(${texts}::text::json)))`,
   forUpdate: ' FOR UPDATE',
-  lockFiles: `SELECT pg_advisory_xact_lock(${filesLock})`,
+  // As long as a statement may take: others hold it while the disk writes their commits.
+  lockFiles: `SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(${filesLock})`,
   newVersion: ', version = DEFAULT',
 } as const satisfies Partial<Sql>;
 

@@ -247,4 +247,7 @@ export const steps: readonly string[] = [
   );
   CREATE INDEX pending_comments_of_post ON inkwell.pending_comments (post_id, seq);
   ALTER TABLE inkwell.comments ADD COLUMN was_pending boolean;`,
+  // A comment waits while those before it are committed: on a slow disk longer than other locks
+  // are waited for, and as long as a statement may take.
+  'ALTER FUNCTION inkwell.take_turn() SET lock_timeout = 0;',
 ];
