@@ -273,9 +273,12 @@ test('arguments that make no command get the usage, 2, and what is wrong with th
   assert.equal((await runCommand(['accounts', 'passwd'], {})).code, 2);
 });
 
-test('an address that is none is refused before anything is opened', async () => {
+test('a name or an address that is none is refused before anything is opened', async () => {
   const env = { STORE_URL: 'postgres://127.0.0.1:1/none' };
   for (const email of ['ann', 'ann@', 'a b@example.org', '@example.org']) {
     await fails(runHere(['add', 'ann', '--email', email], env), /is not an email address/);
   }
+  await fails(runHere(['add', 'a\u200bn', '--email', 'a@b'], env), /username must be composed/);
+  const long = `${'a'.repeat(319)}@b`;
+  await fails(runHere(['change', 'ann', '--email', long], env), /email must be text of 1 to 320/);
 });

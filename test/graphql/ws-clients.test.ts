@@ -139,13 +139,12 @@ describe('a client that says nothing', { concurrency: true }, () => {
     test(`with ${name} ka comes at an interval, and not right after the acknowledgement`, async (t) => {
       const { port } = await startEndpoint(t, { constants: { wsPingSeconds: 1 } });
       const often = await connectReady(port, { protocols, keepAlives: true });
-      for (let count = 0; count < 2; count += 1) {
-        assert.deepEqual(await often.next(), { type: 'ka' }, `round ${count}`);
-      }
-      await often.close();
-      const { port: other } = await startEndpoint(t);
-      const seldom = await connectReady(other, { protocols, keepAlives: true });
-      assert.deepEqual(await seldom.ask({ type: 'ping' }), { type: 'pong' });
+      assert.deepEqual(await often.next(), { type: 'ka' });
+      // However soon after the acknowledgement the first interval ends, it brings none.
+      const late = await connectReady(port, { protocols, keepAlives: true });
+      assert.deepEqual(await often.next(), { type: 'ka' });
+      assert.deepEqual(await late.ask({ type: 'ping' }), { type: 'pong' });
+      assert.deepEqual(await late.next(), { type: 'ka' });
     });
   }
 });
