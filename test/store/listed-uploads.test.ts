@@ -4,7 +4,7 @@ import { AppError } from '../../dist/errors.js';
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Uploads } from '../../dist/store/files/uploads.js';
-import type { Once } from '../../dist/store/once.js';
+import { isRepeated, type Once } from '../../dist/store/once.js';
 import { withCode } from '../support/errors.ts';
 import { pluck, times } from '../support/lists.ts';
 import { bytes, readAll, store } from '../support/uploads.ts';
@@ -31,7 +31,7 @@ for (const { name, skip, open } of uploadPlaces) {
     });
 
     it('says of a repetition under a key that it was done, not that its names are stored', async (t) => {
-      const { nodes } = await open(t, { nodes: 2 });
+      const { nodes, list } = await open(t, { nodes: 2 });
       const [one = assert.fail(), other = one] = nodes;
       const once = { key: 'k'.repeat(22), fingerprint: 'p'.repeat(22) };
       const send = async (node: Uploads, text: string, by?: Once) => {
@@ -47,12 +47,20 @@ for (const { name, skip, open } of uploadPlaces) {
       const both = await Promise.all([send(one, '1', once), send(other, '2', once)]);
       assert.equal(both.filter((done) => done?.isRepeated).length, 1);
       assert.equal((await send(other, '3', once))?.isRepeated, true);
+      // What a repetition has written is gone.
+      assert.equal((await list()).length, 1);
+      const reused = { ...once, fingerprint: 'q'.repeat(22) };
+      await assert.rejects(send(one, '3', reused), withCode('idempotency_key_reused'));
       const [[, first] = ['', '']] = await readAll(one);
       assert.equal(first, both[0] === undefined ? '1' : '2');
       await assert.rejects(send(one, '4'), withCode('precondition_failed'));
       const unused = { ...once, key: 'u'.repeat(22) };
       await assert.rejects(send(one, '5', unused), withCode('precondition_failed'));
-      await one.remove((await one.list('a'))[0] ?? assert.fail());
+      const [file = assert.fail()] = await one.list('a');
+      const removal = { ...once, key: 'r'.repeat(22) };
+      assert.equal(await one.remove(file, removal), true);
+      assert.ok(isRepeated(await other.remove(file, removal)));
+      assert.equal(await one.remove(file, unused), false);
       assert.equal(await send(one, '6', unused), undefined);
     });
 

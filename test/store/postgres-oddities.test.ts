@@ -259,6 +259,17 @@ suite('a server with', { skip }, () => {
     }
   });
 
+  for (const encoding of ['LATIN1', 'SQL_ASCII']) {
+    test(`the encoding ${encoding}, which is left empty`, async (t) => {
+      const url = await create('', {
+        more: `ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`,
+      });
+      await judge(t, url, new RegExp(`is ${encoding}, and has to be UTF8: CREATE DATABASE name`));
+      const schemas = "SELECT FROM pg_namespace WHERE nspname = 'inkwell'";
+      assert.deepEqual(await server.query(url, schemas), []);
+    });
+  }
+
   const icu = `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE'`;
   for (const more of isLong ? ["TEMPLATE template0 LOCALE 'C'", icu] : [icu]) {
     test(more, async (t) => judge(t, await create('', { more })));

@@ -2,15 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it, test, type TestContext } from 'node:test';
+import { setImmediate as nextIteration, setTimeout as pause } from 'node:timers/promises';
+import { codeOf } from '../../dist/errors.js';
+import { createLoader } from '../../dist/store/postgres/batch.js';
 import { createServer, sql } from '../../dist/store/postgres/client/connection.js';
 import { Pool } from '../../dist/store/postgres/client/pool.js';
+import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.ts';
+import { gate } from '../support/http-kit.ts';
 import { times } from '../support/lists.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { endTogether, startFront } from '../support/postgres-proxy.ts';
 import { openSession } from '../support/session.ts';
 import { database } from '../support/shared-postgres.ts';
+import { openOn } from '../support/stores.ts';
 
 const unavailable = withCode('unavailable');
 const options = { log: () => undefined, connectionsMax: 2, timeoutSeconds: 60 };
@@ -94,6 +100,23 @@ describe('connections to PostgreSQL', { skip }, () => {
     assert.deepEqual(refused, { read: 1, write: 1 });
   });
 
+  for (const [bound, change] of [
+    [1_000, ({ articles }: Store) => articles.change(1, (article) => article)],
+    [101, ({ articles }: Store) => articles.changeAll((all) => all)],
+  ] as const) {
+    it(`have ${bound} changes of articles wait; one more is refused`, async (t) => {
+      const store = await openOn(t, await database.clearedDatabase());
+      const changes = times(bound + 1).map(async () => change(store));
+      const atOnce = changes.map(async (each) =>
+        Promise.race([each.then(() => 'changed', codeOf), nextIteration('waits')]),
+      );
+      const found = await Promise.all(atOnce);
+      assert.equal(found.indexOf('overloaded'), bound);
+      // On a slow machine some of them wait longer than a change may.
+      await Promise.allSettled(changes);
+    });
+  }
+
   it('are closed after five minutes, so that idle ones end', async (t) => {
     const url = await database.emptyDatabase();
     const pool = new Pool(await createServer(url), options);
@@ -106,4 +129,22 @@ describe('connections to PostgreSQL', { skip }, () => {
     t.mock.timers.tick(1);
     assert.notDeepEqual(await pool.read(own), first);
   });
+});
+
+test('a thousand groups of items wait, the items of one more are refused', async () => {
+  const opened = gate();
+  const ask = createLoader<string, string>({
+    costMax: 1,
+    costOf: () => 1,
+    async loadMany(items) {
+      await opened.opened;
+      return items;
+    },
+    loadOne: (item) => Promise.resolve(item),
+  });
+  const all = times(1_002).map((at) => ask(`${at}`));
+  const more = ask('more').then(() => 'taken', codeOf);
+  assert.equal(await Promise.race([more, pause(1_000, 'waits')]), 'overloaded');
+  opened.open();
+  assert.equal((await Promise.all(all)).length, 1_002);
 });

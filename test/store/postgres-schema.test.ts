@@ -8,14 +8,14 @@ import { test } from 'node:test';
 import { parseLocalDateTime } from '../../dist/domain/local-date-time.js';
 import type { Log } from '../../dist/log.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
-import { changing, toDraft } from '../support/article-texts.ts';
+import { changing } from '../support/article-texts.ts';
 import { fails, runCommandHere } from '../support/command.ts';
 import { driverOptions } from '../support/driver-options.ts';
 import { allOf } from '../support/lists.ts';
 import { migrateTo } from '../support/migrate-to.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
-import { database, sharePostgres } from '../support/shared-postgres.ts';
+import { database } from '../support/shared-postgres.ts';
 import { openOn } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { createDirectory } from '../support/uploads.ts';
@@ -139,17 +139,6 @@ test('the dates of the 10,000 posts that were removed last are kept', { skip }, 
   assert.deepEqual(await database.query(url, last), [{ published_at: second?.publishedAt }]);
 });
 
-test('every table can be published', { skip }, async (t) => {
-  const url = await database.createDatabase();
-  await migrateTo(url, 5);
-  await database.query(url, 'CREATE PUBLICATION everything FOR ALL TABLES');
-  const store = await openOn(t, url);
-  const { id } = await store.articles.save(toDraft({ title: 'a' }));
-  await store.articles.change(Number(id), changing({ title: 'b' }));
-  await store.articles.changeAll((all) => all.map(changing({ title: 'c' })));
-  await (await openOn(t, url)).close();
-});
-
 test('texts that are compared have the order of bytes', { skip }, async (t) => {
   const url = await database.emptyDatabase();
   await (await openOn(t, url)).close();
@@ -171,22 +160,6 @@ test('a database that a newer version made is refused if that says so', { skip }
     message: 'STORE_URL: the database was written by a newer version of this program.',
   });
 });
-
-for (const encoding of ['LATIN1', 'SQL_ASCII']) {
-  test(`a database is refused, and left empty, where it is ${encoding}`, { skip }, async () => {
-    const server = await sharePostgres();
-    const name = encoding.toLowerCase();
-    const make = `CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`;
-    await server.query(server.url('postgres'), make);
-    await assert.rejects(openStore(server.url(name), driverOptions()), {
-      message:
-        `STORE_URL: the encoding of the database is ${encoding}, and has to be UTF8: ` +
-        "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0.",
-    });
-    const schemas = "SELECT FROM pg_namespace WHERE nspname = 'inkwell'";
-    assert.deepEqual(await server.query(server.url(name), schemas), []);
-  });
-}
 
 test('--check refuses what a start would, and changes nothing', { skip }, async (t) => {
   const url = await database.createDatabase();

@@ -19,7 +19,6 @@ import { startServer } from '../support/server.ts';
 import { database } from '../support/shared-postgres.ts';
 import { openSession } from '../support/session.ts';
 import { openOn } from '../support/stores.ts';
-import { until } from '../support/until.ts';
 
 const draft = { title: 'a', content: 'b', authorId: null };
 
@@ -54,71 +53,6 @@ describe('statements that are joined', { skip }, () => {
 
   const stored = async ({ comments }: Store, id: string): Promise<readonly string[]> =>
     pluck(await allOf(comments.ofPost(id)), 'content');
-
-  it('give each its own page, also beyond what one statement reads', async (t) => {
-    const { store, session } = await open(t);
-    const made = await Promise.all(times(12).map(async () => store.posts.create(draft)));
-    await session`INSERT INTO inkwell.comments (id, post_id, content, created_at)
-      SELECT gen_random_uuid(), id, n::text, '2024-01-01T00:00:00'
-      FROM generate_series(1, 600) AS n, inkwell.posts`;
-    const read = async ({ id }: { readonly id: string }) => store.comments.ofPost(id).read();
-    const first = times(500).map((n) => `${n + 1}`);
-    for (const { records, next } of await Promise.all(made.map(read))) {
-      assert.deepEqual(pluck(records, 'content'), first, JSON.stringify(records));
-      assert.equal((await next?.())?.records.length, 100, JSON.stringify(records));
-    }
-  });
-
-  it('are few, however many ask for records, pages or lists', async (t) => {
-    const { store, statements } = await open(t);
-    // One, and a few of the node itself, which follows and announces comments.
-    const assertFew = (): void => assert.ok(statements.length < 8, String(statements.length));
-    const made = await Promise.all(times(40).map(async () => store.posts.create(draft)));
-    assertFew();
-    const asked: readonly (() => Promise<unknown>)[] = [
-      async () => Promise.all(made.map(async ({ id }) => store.posts.find(id))),
-      async () => Promise.all(times(40).map(async () => store.posts.all.read({ limit: 20 }))),
-      async () =>
-        Promise.all(made.map(async ({ id }) => store.posts.all.read({ after: id, limit: 5 }))),
-      async () => Promise.all(made.map(async ({ id }) => store.comments.ofPost(id).read())),
-    ];
-    for (const ask of asked) {
-      statements.length = 0;
-      await ask();
-      assertFew();
-    }
-    const { id = '' } = made[0] ?? {};
-    statements.length = 0;
-    await addAll(store, times(40).map(String), id);
-    assertFew();
-    assert.deepEqual(await stored(store, id), times(40).map(String));
-  });
-
-  it('are one for each text that is long', async (t) => {
-    const { store, statements } = await open(t);
-    const long = { ...draft, content: 'x'.repeat(600_000) };
-    await Promise.all(times(3).map(async () => store.posts.create(long)));
-    assert.deepEqual(statements, ['write', 'write', 'write']);
-  });
-
-  it('do not take up what comes when they were sent', async (t) => {
-    const { store, statements, session } = await open(t);
-    const { id } = await store.posts.create(draft);
-    statements.length = 0;
-    await session.begin(async () => {
-      await session`LOCK TABLE inkwell.posts IN ACCESS EXCLUSIVE MODE`;
-      const early = Promise.resolve(store.posts.find(id));
-      await until(
-        'a statement that waits for the lock',
-        async () => (await session`SELECT FROM pg_locks WHERE NOT granted`).length > 0,
-      );
-      const late = Promise.resolve(store.posts.find(id));
-      await session`UPDATE inkwell.posts SET title = 'later' WHERE id = ${id}`;
-      return { both: Promise.all([early, late]) };
-    });
-    await until('two statements', () => statements.length >= 2);
-    assert.equal((await store.posts.find(id))?.title, 'later');
-  });
 
   it('store the others where one violates a constraint', async (t) => {
     const { store, session } = await open(t);
@@ -242,27 +176,6 @@ test('a change of an article does not wait for one of another, or of all', { ski
   });
   assert.equal((await allOf(articles.all)).length, 2);
 });
-
-test(
-  'statements are prepared once in a session, never where it may change',
-  { skip },
-  async (t) => {
-    const url = await database.emptyDatabase();
-    const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 5 };
-    for (const [parameters, count] of [
-      ['', 2],
-      ['?prepare=false', 0],
-    ] as const) {
-      await t.test(parameters, async () => {
-        const pool = new Pool(await createServer(url + parameters), options);
-        t.after(() => pool.close());
-        for (const _ of [1, 2]) await pool.read(sql`SELECT 1`);
-        const found = await pool.read(sql`SELECT name FROM pg_prepared_statements`);
-        assert.equal(found.length, count);
-      });
-    }
-  },
-);
 
 test(
   'a plan is made once for all values, and not compiled, however expensive',

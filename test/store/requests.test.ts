@@ -1,6 +1,5 @@
 /** How long, where and how many writes under keys are kept (R40), beyond the contract. */
 
-import { AppError } from '../../dist/errors.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { createByteBudget } from '../../dist/store/memory-table.js';
@@ -127,30 +126,6 @@ for (const place of durableStores) {
       // Its place is a number of a sequence, which goes on in a database that is used again.
       const [listed] = await index.list();
       assert.deepEqual({ ...listed, place: 1 }, { ...file, place: 1, owner: null });
-    });
-
-    test('of files are found before names, and kept if something was stored or removed', async (t) => {
-      const { store, count } = await open(t);
-      const index = made(store.openFileIndex)({ filesMax: 1, bytesMax: 10 });
-      const [once, removal] = times(2).map(newOnce) as [Once, Once];
-      const file = { storedName: 'a', temporaryName: 'a', size: 1 };
-      const check = (replaced: readonly unknown[]): void => {
-        if (replaced.length > 0) throw new AppError('precondition_failed', 'It is stored already.');
-      };
-      const commit = async (size: number, fingerprint = once.fingerprint) =>
-        index.commit([{ ...file, size }], { once: { ...once, fingerprint }, check });
-      await assert.rejects(commit(11), { code: 'storage_full' });
-      assert.equal(await index.remove(file, removal), false);
-      assert.equal(await count(), 0);
-      assert.deepEqual(await commit(1), []);
-      assert.ok(isRepeated(await commit(1)));
-      await assert.rejects(commit(1, 'other'), isReused);
-      await assert.rejects(async () => index.commit([file], { check }), {
-        code: 'precondition_failed',
-      });
-      assert.equal(await index.remove(file, removal), true);
-      assert.ok(isRepeated(await index.remove(file, removal)));
-      assert.equal(await count(), 2);
     });
 
     test('are kept with the removal of a post that has many comments', async (t) => {

@@ -3,14 +3,18 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { it, type TestContext } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextIteration, setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
-import { Changes } from '../../dist/store/changes.js';
-import { openDatabase, prepareDatabase, type Database } from '../../dist/store/sqlite/database.js';
-import { createRows } from '../../dist/store/sqlite/statements.js';
-import { Transactions } from '../../dist/store/sqlite/transactions.js';
+import { openDatabase, prepareDatabase } from '../../dist/store/sqlite/database.js';
+import { times } from '../support/lists.ts';
 import { startNode } from '../support/program.ts';
-import { newSqliteFile, openInSqlite, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
+import {
+  inSqlite,
+  newSqliteFile,
+  openInSqlite,
+  skipSqlite,
+  toSqliteUrl,
+} from '../support/sqlite.ts';
 import { openOn } from '../support/stores.ts';
 
 const only = { skip: skipSqlite };
@@ -25,47 +29,6 @@ it('each commit waits for the disk', only, async (t) => {
   assert.equal(valueOf('PRAGMA journal_size_limit'), 16_777_216);
   database.close();
 });
-
-it('a statement that uses a parameter twice, or out of order, is refused', only, async (t) => {
-  const database = await openDatabase(await newSqliteFile(t), true);
-  const { prepare } = createRows(database, new Changes());
-  assert.deepEqual({ ...prepare('SELECT $1 AS a, $2 AS b').get(1, 2) }, { a: 1, b: 2 });
-  for (const text of ['SELECT $1, $1', 'SELECT $2, $1', 'SELECT $2']) {
-    assert.throws(() => prepare(text), /not in order: SELECT/);
-  }
-  database.close();
-});
-
-const diskFaults: ReadonlyArray<readonly [errcode: number, code: string, isLogged: boolean]> = [
-  [13, 'storage_full', false],
-  [778, 'storage_full', true],
-  [4_874, 'storage_full', true],
-  [266, 'unavailable', true],
-];
-for (const [errcode, code, isLogged] of diskFaults) {
-  it(`a write whose commit fails with ${errcode} is refused as ${code}`, async () => {
-    const fault = Object.assign(new Error('fault'), { errcode });
-    const prepare: Database['prepare'] = (text) => ({
-      run: () => {
-        if (text === 'COMMIT') throw fault;
-        return { changes: 0, lastInsertRowid: 0 };
-      },
-      get: () => ({ data_version: 1 }),
-      all: () => [],
-      iterate: () => [],
-    });
-    const logged: unknown[] = [];
-    const transactions = new Transactions({
-      database: { prepare, exec: () => undefined, close: () => undefined, isOpen: true },
-      changes: new Changes(),
-      run: (work) => work(),
-      log: (_level, _event, fields) => void logged.push(fields),
-      checkFile: () => undefined,
-    });
-    assert.equal(await transactions.write(() => 'stored').catch(codeOf), code);
-    assert.deepEqual(logged, isLogged ? [{ reason: 'fault' }] : []);
-  });
-}
 
 it('a file that may not grow takes no writes, which is said, and is read', only, async (t) => {
   const STORE_URL = toSqliteUrl(await newSqliteFile(t));
@@ -94,7 +57,7 @@ async function openLocked(t: TestContext) {
   const other = openInSqlite(path);
   other.exec('BEGIN IMMEDIATE');
   const created = Promise.resolve(store.todos.create(todo)).then(() => 'stored', codeOf);
-  return { other, created };
+  return { store, other, created };
 }
 
 it('a write goes on 20 ms after another process has given its lock back', only, async (t) => {
@@ -103,4 +66,65 @@ it('a write goes on 20 ms after another process has given its lock back', only, 
   other.close();
   // Of timers of one process the shorter one is first, however busy it is.
   assert.equal(await Promise.race([created, pause(500, 'waits')]), 'stored');
+});
+
+it(
+  'a request sees what another server acknowledged before, in the same iteration too',
+  only,
+  async (t) => {
+    const path = await newSqliteFile(t);
+    const store = await openOn(t, toSqliteUrl(path));
+    const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
+    await openOn(t, toSqliteUrl(path));
+    store.changes();
+    const isThere = (): boolean => store.posts.find(id) !== undefined;
+    assert.ok(isThere());
+    inSqlite(path, (database) => database.exec('DELETE FROM posts'));
+    // Node runs microtasks between two sockets that one phase of the event loop reads.
+    await Promise.resolve();
+    assert.ok(!isThere());
+  },
+);
+
+it('a write that waits 2 s for the lock of another process is refused', only, async (t) => {
+  const since = performance.now();
+  const { other, created, store } = await openLocked(t);
+  const late = pause(3_000, 'waits', { ref: false });
+  assert.equal(await Promise.race([created, late]), 'overloaded');
+  assert.ok(performance.now() - since >= 2_000);
+  other.close();
+  await store.todos.create(todo);
+});
+
+it('writes that take longer than a turn do not all hold the event loop', only, async (t) => {
+  const store = await openOn(t, toSqliteUrl(await newSqliteFile(t)));
+  let iteration = 0;
+  const seen = new Set<number>();
+  const changes = times(6).map(async () =>
+    store.articles.change(1, (article) => {
+      seen.add(iteration);
+      // More than a turn has.
+      for (const end = performance.now() + 6; performance.now() < end;);
+      return article;
+    }),
+  );
+  const over = { isOver: false };
+  const counting = (async () => {
+    for (; !over.isOver; iteration += 1) await nextIteration();
+  })();
+  await Promise.all(changes);
+  over.isOver = true;
+  await counting;
+  assert.equal(seen.size, 6);
+});
+
+it('at most 10,000 writes wait for their batch', only, async (t) => {
+  const store = await openOn(t, toSqliteUrl(await newSqliteFile(t)));
+  const writes = times(10_001).map(async () =>
+    Promise.resolve(store.todos.create({ title: 'a', completed: false })).then(
+      () => 'stored',
+      (error: unknown) => codeOf(error),
+    ),
+  );
+  assert.deepEqual(await Promise.all(writes), [...times(10_000).map(() => 'stored'), 'overloaded']);
 });

@@ -1,11 +1,9 @@
 /** What a SQLite file has beyond the contract: how it is written, shared, refused and lost. */
 
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { toDraft } from '../support/article-texts.ts';
@@ -21,7 +19,7 @@ import {
 import { driverOptions } from '../support/driver-options.ts';
 import { refusal } from '../support/files.ts';
 import { startServer } from '../support/server.ts';
-import { inSqliteFile, openOn } from '../support/stores.ts';
+import { openOn } from '../support/stores.ts';
 
 const draft = { title: 'a', content: 'x', authorId: null };
 
@@ -31,6 +29,11 @@ const openFile = (path: string): Promise<Store> => openStore(toSqliteUrl(path), 
 async function openNew(context: TestContext): Promise<{ path: string; store: Store }> {
   const path = await newSqliteFile(context);
   return { path, store: await openOn(context, toSqliteUrl(path)) };
+}
+
+async function newServed(context: TestContext) {
+  const path = await newSqliteFile(context);
+  return { path, url: toSqliteUrl(path) };
 }
 
 it('opens where Node has SQLite, else is refused with one line', async (context) => {
@@ -148,18 +151,6 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.ok((await logSize()) <= 16 * 1024 * 1024);
   });
 
-  it('lets writes wait for another process that writes, and other work go on', async (context) => {
-    const { path, store } = await openNew(context);
-    const release = holdLock(path);
-    let settled = false;
-    const writing = Promise.resolve(store.posts.create(draft)).finally(() => (settled = true));
-    for (let iterations = 0; iterations < 100; iterations += 1) await nextIteration();
-    assert.equal(settled, false);
-    release();
-    await writing;
-    assert.equal((await allOf(store.posts.all)).length, 4);
-  });
-
   it('is closed although another process writes: what waits is refused', async (context) => {
     const { path, store } = await openNew(context);
     const release = holdLock(path);
@@ -193,34 +184,28 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.equal(await store.posts.find(id), undefined);
   });
 
-  it('gets only the count of starts from a start that changes nothing', async (t) => {
-    const { path, store } = await openNew(t);
-    await store.close();
-    await openOn(t, toSqliteUrl(path));
-    const page = 4_096;
-    assert.ok((await stat(`${path}-wal`)).size < 2 * page);
-  });
-
-  it('that is replaced or deleted while it is open is not ready, and logged once', async (t) => {
-    const path = await newSqliteFile(t);
-    const logged: string[] = [];
-    const log = (_level: string, event: string): void => void logged.push(event);
-    const store = await openOn(t, toSqliteUrl(path), { log });
-    await rename(path, `${path}.old`);
-    for (let time = 0; time < 2; time += 1)
-      assert.throws(() => store.ping(), /deleted/, `round ${time}`);
+  it('that was deleted or replaced is written to no more, which clients are told, and read', async (context) => {
+    const { url, path } = await newServed(context);
+    const server = await startServer(context, { env: { STORE_URL: url } });
+    const post = () => server.send('POST', '/posts', { title: 'a', content: 'b' });
+    assert.equal((await post()).status, 201);
+    await rm(path);
+    for (const _ of times(3)) assert.deepEqual(await refusal(await post()), [503, 'unavailable']);
+    assert.equal((await server.fetch('/readyz')).status, 503);
+    assert.equal((await server.fetch('/posts')).status, 200);
     await writeFile(path, '');
-    assert.throws(() => store.ping(), /replaced/);
-    assert.deepEqual(logged, ['the file of the store was deleted']);
+    assert.equal((await post()).status, 503);
+    const event = 'the file of the store was deleted';
+    assert.equal(server.logged.filter((record) => record.event === event).length, 1);
   });
 
   // To SQLite a table without free numbers is full as a disk is.
   const fill = `UPDATE sqlite_sequence SET seq = ${2n ** 63n - 1n} WHERE name = 'posts'`;
 
   it('on a full disk is written to no more, which clients are told, and read', async (context) => {
-    const url = await inSqliteFile.newUrl(context);
+    const { url, path } = await newServed(context);
     const server = await startServer(context, { env: { STORE_URL: url } });
-    inSqlite(fileURLToPath(url.replace('sqlite:', 'file:')), (database) => database.exec(fill));
+    inSqlite(path, (database) => database.exec(fill));
     const refused = await server.send('POST', '/posts', { title: 'a', content: 'b' });
     assert.deepEqual(await refusal(refused), [507, 'storage_full']);
     const posts = (await (await server.fetch('/posts')).json()) as unknown[];
@@ -237,13 +222,6 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     );
     const message = 'STORE_URL: the disk of the file is full (13).';
     await assert.rejects(openFile(path), { message });
-  });
-
-  it('is refused where its folder is missing', async (context) => {
-    const path = join(await newSqliteFile(context), 'inkwell.db');
-    await assert.rejects(openFile(path), {
-      message: /^STORE_URL: .*\(ENOENT\): create it, or correct its name\.$/,
-    });
   });
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { RetiredFiles } from '../../dist/store/files/retired.js';
 import { form, postForm } from '../support/files.ts';
 import { startNode } from '../support/program.ts';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
@@ -108,4 +109,38 @@ suite('the folder of a run', () => {
     const directory = join(await createDirectory(t), 'missing');
     await assert.rejects(createUploads({ directory }), /UPLOAD_DIR/);
   });
+});
+
+test('beyond the limits the oldest goes before its time', () => {
+  for (const limits of [
+    { filesMax: 2, bytesMax: 1e6 },
+    { filesMax: 10, bytesMax: 2 * 4_100 },
+  ]) {
+    const retired = new RetiredFiles(limits, Infinity);
+    const add = (temporaryName: string) => retired.add({ temporaryName, size: 1 });
+    retired.beginReader();
+    for (const name of ['a', 'b', 'c']) add(name);
+    assert.deepEqual(retired.takeOld(), ['a'], JSON.stringify(limits));
+    retired.delete('b');
+    for (const name of ['d', 'd']) add(name);
+    assert.deepEqual(retired.takeOld(), [], JSON.stringify(limits));
+  }
+});
+
+test('what a download of all files may still read stays until it ends', async (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  const { uploads } = await openUploads(t);
+  await store(uploads, { a: 'old' });
+  const [file] = await uploads.list();
+  const end = uploads.keepReplaced();
+  await store(uploads, { a: 'new' });
+  now = 60_000;
+  await uploads.sweep();
+  const read = () => uploads.read(file ?? assert.fail());
+  await (await read())?.return();
+  end();
+  await uploads.sweep();
+  assert.equal(await read(), undefined);
+  await uploads.close();
 });

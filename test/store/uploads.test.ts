@@ -129,14 +129,6 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       assert.deepEqual(others, [['b', 'stays']]);
     });
 
-    it('keeps filesMax files over all nodes, and replaces beyond', async (t) => {
-      const { one, other } = await open(t, { filesMax: 2 });
-      await store(one, { a: '1', b: '1' });
-      await assert.rejects(store(other, { a: '2', c: '2' }), withCode('storage_full'));
-      await store(other, { a: '3', b: '3' });
-      assert.deepEqual(await readAll(one), Object.entries({ a: '3', b: '3' }));
-    });
-
     it('keeps bytesMax bytes over all nodes, and replaces within', async (t) => {
       const { one, other } = await open(t, { bytesMax: 10 });
       await assert.rejects(store(one, { a: '12345678901' }), withCode('storage_full'));
