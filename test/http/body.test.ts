@@ -8,7 +8,6 @@ import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { gate, startHandler, startHttp } from '../support/http-kit.ts';
 import { cases } from '../support/long.ts';
-import { startServer } from '../support/server.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 import { until } from '../support/until.ts';
 
@@ -218,50 +217,4 @@ test('a body that pauses is handed on as far as it came', async (t) => {
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n1');
   await seen.opened;
   assert.equal((await client.ask('2')).body.toString(), '12');
-});
-
-const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
-const chunkedPost = (path: string, type: string): string =>
-  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n`;
-const form = '--b\r\nContent-Disposition: form-data; name="f"; filename="x"\r\n\r\n';
-
-for (const [path, type, first] of [
-  ['/posts', 'application/json', ' '],
-  ['/graphql', 'application/json', ' '],
-  ['/api/multiparts/list', 'multipart/form-data; boundary=b', form],
-  ['/hello', 'text/plain', 'not read'],
-  ['/nowhere', 'text/plain', 'refused'],
-] as const) {
-  test(`thousands of chunks of a byte in a packet for ${path} end the connection`, async (t) => {
-    const server = await startServer(t);
-    const client = await connectRaw(t, server.port);
-    const other = await connectRaw(t, server.port);
-    assert.equal((await other.ask(get('/hello'))).status, 200);
-    client.send(chunkedPost(path, type) + chunk(first) + chunk(' ').repeat(10_000));
-    // Not 408 after a while.
-    if (first === ' ' || first === form) await assert.rejects(client.response(), /ended/);
-    await client.ended();
-    assert.equal((await other.ask(get('/hello'))).status, 200);
-  });
-}
-
-test('any number of small chunks is read if each is sent by itself', async (t) => {
-  let seen = 0;
-  let isSeen = gate();
-  const { client } = await startHandler(t, async (request) => {
-    const body = await readStream(request, () => {
-      seen += 1;
-      isSeen.open();
-    });
-    return textResponse(200, String(body.length));
-  });
-  client.socket.setNoDelay(true);
-  client.send(chunkedPost('/', 'text/plain'));
-  for (let count = 0; count < 1_200; count += 1) {
-    client.send(chunk('x'));
-    await isSeen.opened;
-    isSeen = gate();
-  }
-  assert.equal((await client.ask('0\r\n\r\n')).body.toString(), '1200');
-  assert.equal(seen, 1_200);
 });

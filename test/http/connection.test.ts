@@ -190,23 +190,6 @@ test('a server does not wait for what stays idle longer than it is told to', asy
   await stopped;
 });
 
-test('a method that nobody knows is 501, bytes that are no request are 400, both with Date (R6a)', async (t) => {
-  const { port } = await startHttp(t, { routes: {} });
-  const host = 'HTTP/1.1\r\nHost: a\r\n\r\n';
-  for (const [bytes, status] of [
-    [`FOO /hello ${host}`, 501],
-    [`patch /hello ${host}`, 501],
-    [`GETT /hello ${host}`, 501],
-    ['rubbish\r\n\r\n', 400],
-  ] as const) {
-    const client = await connectRaw(t, port);
-    const response = await client.ask(bytes);
-    assert.equal(response.status, status, bytes);
-    assert.ok(Date.parse(response.headers.get('date') ?? '') > 0, bytes);
-    await client.ended();
-  }
-});
-
 test('a body with a content coding is 415 and says what is accepted (R6a)', async (t) => {
   const routes = { 'POST /': () => textResponse(200, 'no') };
   const client = await connectRaw(t, startHttp(t, { routes }));

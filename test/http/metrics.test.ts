@@ -180,39 +180,31 @@ test('what is under way and open is shown, and is nothing in the end', async (t)
   assert.deepEqual(names.toSorted(), listed.toSorted(), 'the documents list them all');
 });
 
-test('operations are counted by type and outcome, over HTTP and sockets', async (t) => {
+test('operations are counted by type and outcome, errors by code, over HTTP and sockets', async (t) => {
   const { main, port, reaches, valueOf } = await start(t);
+  const countOfCode = (code: string) => `inkwell_graphql_errors_total{code="${code}"}`;
+  assert.equal(await valueOf(countOfCode('UNAVAILABLE')), 0);
   await ask(main, '{ allPosts { id } }');
   await ask(main, '{ allPosts { id } }');
   await ask(main, '{ secret }');
   for (const id of ['a', '']) {
-    await ask(main, `mutation { addComment(commentInput: { postId: "${id}", content: "" }) }`);
+    await ask(main, `mutation { addComment(commentInput: { postId: "${id}", content: "c" }) }`);
   }
+  await send(`${main}/graphql`, [{ query: '{ secret' }, {}]);
   assert.equal(await valueOf(operationsOf('query', 'ok')), 1);
   assert.equal(await valueOf(operationsOf('mutation', 'error')), 2);
   assert.equal(await valueOf('inkwell_graphql_cached_responses_total{type="query"}'), 1);
-  const socket = await connectReady(port);
-  socket.send({ type: 'subscribe', id: '1', payload: { query: '{ __typename }' } });
-  await reaches(operationsOf('query', 'ok'), 2);
-  socket.send({ type: 'subscribe', id: '2', payload: { query: '{ secret' } });
-  await reaches(operationsOf('unknown', 'refused'), 2);
-});
-
-test('errors of GraphQL are counted by code, whatever the status', async (t) => {
-  const { main, port, reaches, valueOf } = await start(t);
-  const countOfCode = (code: string) => `inkwell_graphql_errors_total{code="${code}"}`;
-  assert.equal(await valueOf(countOfCode('UNAVAILABLE')), 0);
-  const missing = 'addComment(commentInput: { postId: "a", content: "c" })';
-  await ask(main, `mutation { ${missing} }`);
-  assert.equal(await valueOf(countOfCode('NOT_FOUND')), 1);
-  await ask(main, '{ secret }');
-  await send(`${main}/graphql`, [{ query: '{ secret' }, {}]);
+  assert.equal(await valueOf(countOfCode('NOT_FOUND')), 2);
   assert.equal(await valueOf(countOfCode('GRAPHQL_VALIDATION_FAILED')), 1);
   assert.equal(await valueOf(countOfCode('GRAPHQL_PARSE_FAILED')), 1);
   assert.equal(await valueOf(countOfCode('BAD_USER_INPUT')), 1);
   const socket = await connectReady(port);
-  socket.send({ type: 'subscribe', id: '1', payload: { query: '{ secret }' } });
+  socket.send({ type: 'subscribe', id: '1', payload: { query: '{ __typename }' } });
+  await reaches(operationsOf('query', 'ok'), 2);
+  const refused = await valueOf(operationsOf('unknown', 'refused'));
+  socket.send({ type: 'subscribe', id: '2', payload: { query: '{ secret }' } });
   await reaches(countOfCode('GRAPHQL_VALIDATION_FAILED'), 2);
+  await reaches(operationsOf('unknown', 'refused'), refused + 1);
 });
 
 test('a store that is away is 0, and 1 once it is back', { skip: skipPostgres }, async (t) => {

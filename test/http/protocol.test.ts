@@ -65,6 +65,7 @@ const closing: Texts = {
   '501 not_implemented': {
     ...named('Transfer-Encoding', badCodings, (coding) => chunked(coding, '0\r\n\r\n')),
     'a coding in a line of its own': chunked('gzip\r\nTransfer-Encoding: chunked', '0\r\n\r\n'),
+    ...named('the method', ['FOO', 'patch', 'GETT'], (method) => request(`${method} / HTTP/1.1`)),
   },
   '505 http_version_not_supported': named('HTTP', ['0.9', '2.0', '3.0', '1.2'], (version) =>
     request(`GET /hello HTTP/${version}`),
@@ -80,6 +81,7 @@ const closing: Texts = {
     'a folded header': getHello('X: a\r\n b'),
     'a NUL in a header': getHello('X: a\0b'),
     'bare line feeds': 'GET /hello HTTP/1.1\nHost: a\n\n',
+    'no request': 'rubbish\r\n\r\n',
     'a TLS hello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
     'a target that is not ASCII': request('GET /files/\u00fc HTTP/1.1'),
     'a fragment': request('GET /hello#x HTTP/1.1'),
@@ -113,6 +115,7 @@ describe('refused, and the connection ends', { concurrency: true }, () => {
       assert.equal(headers.get('content-type'), 'application/problem+json');
       assert.equal(headers.get('x-content-type-options'), 'nosniff');
       assert.ok(headers.get('x-request-id'));
+      assert.ok(Date.parse(headers.get('date') ?? '') > 0, '(R6a)');
       const problem = JSON.parse(body.toString()) as { status: number; code: string };
       assert.equal(`${problem.status} ${problem.code}`, refusal);
       assert.equal(problem.status, status);

@@ -2,6 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readConfig } from '../../dist/config.js';
+import type { HttpRequest } from '../../dist/http/message.js';
+import type { LogFacts } from '../../dist/log.js';
+import { createMonitor, type MonitorDeps } from '../../dist/watch/monitor.js';
 import { type LogRecord, startServer, type TestServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
@@ -56,4 +60,20 @@ test('the line of a GraphQL request has its operation and its codes', async (t) 
       ['batch of 2', 'NOT_FOUND BAD_USER_INPUT'],
     ],
   );
+});
+
+test('of 10,001 requests under way with a trace the oldest is forgotten', () => {
+  const lines: (LogFacts | undefined)[] = [];
+  const deps = {
+    log: (_level: unknown, _event: unknown, facts?: LogFacts) => void lines.push(facts),
+    monotonicNow: () => 0,
+  };
+  // Without ADMIN_PORT nothing is read for metrics.
+  const { observer, log } = createMonitor(readConfig({}), deps as unknown as MonitorDeps);
+  for (let at = 0; at <= 10_000; at += 1) {
+    observer.begin({ id: `${at}`, header: () => traceparent } as unknown as HttpRequest);
+  }
+  for (const requestId of ['0', '1']) log('info', 'a', { requestId });
+  const traces = lines.map((facts) => facts?.['trace_id']);
+  assert.deepEqual(traces, [undefined, '0af7651916cd43dd8448eb211c80319c']);
 });
