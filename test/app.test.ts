@@ -2,35 +2,11 @@
 
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
-import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { syncMocks } from './support/builtins.ts';
 import { times } from './support/lists.ts';
-import { connectRaw, get } from './support/raw-client.ts';
 import { startServer } from './support/server.ts';
-import { onPostgres } from './support/stores.ts';
 import { until } from './support/until.ts';
-
-test(
-  'a list that is streamed from a database counts two mebibytes',
-  { skip: onPostgres.skip },
-  async (t) => {
-    const env = { STORE_URL: await onPostgres.newUrl(t), ADMIN_PORT: '0' };
-    const server = await startServer(t, { env });
-    const post = { title: 'a', content: 'x'.repeat(500_000) };
-    for (const _ of times(60))
-      assert.equal((await server.send('POST', '/posts', post)).status, 201);
-    const client = await connectRaw(t, server.port);
-    client.send(get('/posts'));
-    await once(client.socket, 'data');
-    client.socket.pause();
-    // A page, and a piece of the text, which is a post here.
-    const metrics = await server.metrics();
-    const bytes = Number(/^inkwell_request_memory_bytes (\d+)$/m.exec(metrics)?.[1]);
-    assert.ok(bytes > 2_597_152 && bytes < 2_598_000, `${bytes} bytes`);
-    client.socket.destroy();
-  },
-);
 
 /** Password checks begin, and end when the test lets them. */
 function holdChecks(t: TestContext): (() => void)[] {

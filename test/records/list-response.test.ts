@@ -54,28 +54,6 @@ test('what is gathered over several pages is counted, and refused where there is
   assert.equal(pool.bytes, 0);
 });
 
-test('lists whose records take long leave the event loop to others between their pages', async () => {
-  let turn = 0;
-  const count = (): void => {
-    turn += 1;
-    next = setImmediate(count);
-  };
-  let next = setImmediate(count);
-  const turns: number[] = [];
-  const slow = (item: unknown): string => {
-    turns.push(turn);
-    // More than a turn has.
-    for (const end = performance.now() + 6; performance.now() < end;);
-    return JSON.stringify(item);
-  };
-  const toResponse = createResponder();
-  const lists = Array.from({ length: 4 }, () => ({ ...inPages(['a', 'b', 'c'], 1), toJson: slow }));
-  await Promise.all(lists.map(toResponse));
-  clearImmediate(next);
-  assert.equal(turns.length, 12);
-  assert.equal(new Set(turns).size, 12, turns.join());
-});
-
 test('a small list is one buffer, a large one a stream of the same array', async (t) => {
   const rows: readonly (readonly [number, number, boolean])[] = [
     [0, 0, false],
@@ -107,20 +85,6 @@ test('equal long lists of one page are streams of their own', async () => {
   const [one, other] = await Promise.all([toResponse(list), toResponse(list)]);
   (one.body as Readable).destroy();
   assert.ok((await bodyOf(other)) === JSON.stringify(items));
-});
-
-test('a long list is read no faster than it is taken', async () => {
-  const asked = { pages: 0 };
-  const items = Array.from({ length: 100 }, () => 'x'.repeat(1_000_000));
-  const { body } = await createResponder()(inPages(items, 1, asked));
-  assert.ok(body instanceof Readable);
-  const pieces = body[Symbol.asyncIterator]();
-  for (let taken = 0; taken < 10; taken += 1) await pieces.next();
-  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
-  // Five until the list turned out to be long, those that were taken but the first, and one that
-  // waits.
-  assert.equal(asked.pages, 15);
-  await pieces.return?.();
 });
 
 test('a long list counts a page and a piece while its client reads, and nothing after', async () => {

@@ -42,19 +42,6 @@ it('a write that comes while a response is made keeps it from being cached', asy
   assert.equal(await ask('a', 'new'), 'new');
 });
 
-it('what an equal request may not get is not cached', async () => {
-  const { responses } = open();
-  for (const body of ['one', 'two']) {
-    const make = () => ({ ...jsonTextResponse(200, body), isUncacheable: true });
-    assert.equal((await responses.respond('a', make, { reader })).body, body, body);
-  }
-});
-
-it('nothing is cached without bytes for it', async () => {
-  const { ask } = open(0);
-  assert.deepEqual([await ask('a', 'one'), await ask('a', 'two')], ['one', 'two']);
-});
-
 it('what others have made while a request waited for its turn is not made again', async () => {
   const { store, responses } = open();
   const waiting: (() => void)[] = [];

@@ -160,33 +160,3 @@ for (const { name, skip, newUrl } of stores) {
     });
   });
 }
-
-it('beyond some slots areas are noted, and what changed is still noticed', async (context) => {
-  const store = await open(context, 'memory:');
-  const readAll = async (): Promise<TrackedRecords> => {
-    const records = new TrackedRecords(store, { reader: undefined, run: 'run' });
-    for (const number of times(1_000)) await records.comments.ofPost(toPost(number, null)).read();
-    await records.comments.ofPost(toPost(11, null)).read();
-    return records;
-  };
-  const records = await readAll();
-  assert.equal(records.slots.length, 129);
-  assert.equal(records.isCurrent(), true);
-  await store.comments.add(p, 'x');
-  assert.equal(records.isCurrent(), false);
-  assert.equal((await readAll()).isCurrent(), true);
-});
-
-it('the version changes with what was read, and with nothing else', async (context) => {
-  const store = await open(context, 'memory:');
-  const versionOf = async (): Promise<string | undefined> => {
-    const records = new TrackedRecords(store, { reader: undefined, run: 'run' });
-    await records.comments.ofPost(toPost(11, null)).read();
-    return records.version;
-  };
-  const before = await versionOf();
-  await store.comments.add(q, 'x');
-  assert.equal(await versionOf(), before);
-  await store.comments.add(p, 'x');
-  assert.notEqual(await versionOf(), before);
-});
