@@ -134,30 +134,45 @@ test('a client that leaves after its upload was refused harms nobody', async (t)
 const waiters = {
   'nobody asks for': () => undefined,
   'its reader takes one chunk of': (request: HttpRequest) => void request.readChunk(),
+  'comes behind another request, and nobody asks for,': () => undefined,
 };
 
 for (const [how, wait] of Object.entries(waiters)) {
   test(`a large body that ${how} is not read meanwhile`, async (t) => {
     const sent = 64 * 1024 * 1024;
-    const asked = gate();
-    const open = gate();
+    const [front, end, asked, open] = [gate(), gate(), gate(), gate()];
     let bytesRead = (): number => 0;
     const { client } = await startHandler(t, async (request) => {
       const { socket } = request.incoming;
       bytesRead = () => socket.bytesRead;
+      if (request.method === 'GET') {
+        front.open();
+        await end.opened;
+        return textResponse(200, '');
+      }
       wait(request);
       asked.open();
       await open.opened;
       return textResponse(200, '');
     });
-    client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${sent}\r\n\r\n`);
+    const becomeQuiet = async (): Promise<void> => {
+      let before = -1;
+      for (let quiet = 0; quiet < 500; quiet = bytesRead() === before ? quiet + 1 : 0) {
+        before = bytesRead();
+        await turn();
+      }
+    };
+    const isBehind = how.includes('behind');
+    const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${sent}\r\n\r\n`;
+    client.send((isBehind ? get('/') : '') + head);
     client.send(Buffer.alloc(sent));
-    await asked.opened;
-    let before = -1;
-    for (let quiet = 0; quiet < 500; quiet = bytesRead() === before ? quiet + 1 : 0) {
-      before = bytesRead();
-      await turn();
+    if (isBehind) {
+      await front.opened;
+      await becomeQuiet();
+      end.open();
     }
+    await asked.opened;
+    await becomeQuiet();
     assert.ok(bytesRead() < 1024 * 1024, `${bytesRead()} bytes were read`);
     open.open();
     client.destroy();

@@ -79,6 +79,14 @@ test('of the rest of a refused body 8 MiB are read', async (t) => {
   assert.ok(read() < 8_388_608 + 1_000_000, `${read()}`);
 });
 
+test('the rest of a refused body is read for two seconds, however it comes', async (t) => {
+  const { client } = await startHandler(t, () => textResponse(200, 'no'));
+  assert.equal((await client.ask(post('/', 'Content-Length: 60000000'))).status, 200);
+  const sending = setInterval(() => client.send(Buffer.alloc(10_000)), 100);
+  t.after(() => clearInterval(sending));
+  await client.ended();
+});
+
 test('a request that was refused as late is not begun when the rest of its headers comes', async (t) => {
   let asked = 0;
   const env = { IDLE_TIMEOUT_SECONDS: '1' };

@@ -36,6 +36,7 @@ test('each byte that moves buys time, less where the connection holds much itsel
     ['body', [2_000], Infinity, 6],
     ['body', [20_000], Infinity, Infinity],
     ['body', [0, 0, 0, 400_000], Infinity, Infinity],
+    ['body', [0, 1_000_000, ...silent(60)], 32, 32],
     ['output', [0], 31, 31],
     ['output', [256], Infinity, 31],
     // As the kernel takes more of a slow client's output: seldom, and much at once.

@@ -75,7 +75,7 @@ for (const { name, skip, newUrl } of durableStores) {
       assert.equal((await listDurable(directory)).length, 1);
     });
 
-    it('removes what was replaced, or no index lists, when it is a day old, and nothing else', async (t) => {
+    it('removes what was replaced or removed, or no index lists, when it is a day old, and nothing else', async (t) => {
       const { records, directory } = await openPlace(t);
       const { uploads } = await openDurable(records, t, { directory });
       const sweep = async (): Promise<string[]> => {
@@ -97,22 +97,26 @@ for (const { name, skip, newUrl } of durableStores) {
       const upload = uploads.begin();
       const slow = await upload.write('slow', bytes('3'));
       await writeFile(join(folder, 'young.upload'), 'x');
+      const [removed = assert.fail()] = await uploads.list('a');
+      await uploads.remove(removed);
       const left = await sweep();
       assert.equal(left.length, 5);
       assert.ok(left.includes('notes.txt') && !left.includes('old.upload'));
+      assert.equal((await readFile(uploads, removed)).toString(), 'one');
       await upload.commit([slow]);
       await upload.close();
       await uploads.sweep();
-      assert.deepEqual(await readAll(uploads), Object.entries({ a: 'one', b: '2', slow: '3' }));
+      assert.deepEqual(await readAll(uploads), Object.entries({ b: '2', slow: '3' }));
       // The next start begins with a sweep.
       await uploads.close();
       await ageAll(directory);
       const { uploads: next } = await openDurable(records, t, { directory });
+      // Left are the two that are listed, and the notes.
       await until(
-        'the removal of the young upload',
-        async () => !(await listDurable(directory)).includes('young.upload'),
+        'the removal of the young upload and of the file',
+        async () => (await listDurable(directory)).length === 3,
       );
-      assert.equal((await readAll(next)).length, 3);
+      assert.equal((await readAll(next)).length, 2);
     });
 
     it('says while its folder is away that nothing is stored or swept, and goes on', async (t) => {
@@ -136,7 +140,7 @@ for (const { name, skip, newUrl } of durableStores) {
 
     it('keeps no more replaced files than stored ones may be, and removes the oldest', async (t) => {
       const { records, directory } = await openPlace(t);
-      const { uploads } = await openDurable(records, t, { directory, filesMax: 3 });
+      const { uploads, logged } = await openDurable(records, t, { directory, filesMax: 3 });
       const listed = [];
       for (let turn = 0; turn < 10; turn += 1) {
         await store(uploads, { a: String(turn) });
@@ -146,6 +150,8 @@ for (const { name, skip, newUrl } of durableStores) {
       assert.equal((await listDurable(directory)).length, 4);
       const newest = listed.at(-1) ?? assert.fail();
       assert.equal((await readFile(uploads, newest)).toString(), '9');
+      assert.equal(await uploads.read(listed[0] ?? assert.fail()), undefined);
+      assert.deepEqual(logged, []); // nothing that is stored is missing
     });
 
     it('is refused with the folder of another database', async (t) => {
