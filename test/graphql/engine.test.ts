@@ -4,8 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getIntrospectionQuery, parse, print, printSchema } from 'graphql';
 import { createIdSource } from '../../dist/domain/ids.js';
-import { AppError } from '../../dist/errors.js';
-import type { Account } from '../../dist/store/model.js';
 import { codesOf, dataOf, startGraphql } from '../support/graphql.ts';
 import { allOf } from '../support/lists.ts';
 
@@ -13,14 +11,6 @@ const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostI
 const addComment = 'mutation ($input: CommentInput!) { addComment(commentInput: $input) }';
 
 const createId = createIdSource(() => new Date());
-
-const account: Account = {
-  id: createId(),
-  username: 'user',
-  email: 'user@example.org',
-  roles: ['USER'],
-  passwordHash: '',
-};
 
 const schema = `
   Account: id: ID!, username: String!, email: String!, roles: [String!]!
@@ -65,33 +55,6 @@ test('a created post is found by its id in either case, with its title in upper 
   }
   for (const [at, other] of [createId(), 'nothing', '', '__proto__'].entries()) {
     assert.deepEqual(await run(query, { id: other }), { data: { postById: null } }, `number ${at}`);
-  }
-});
-
-test('a token is judged where it is needed, before the texts, and nothing is stored without', async () => {
-  const post = { input: { title: 'a', content: 'b' } };
-  const blank = { input: { title: ' ', content: '' } };
-  const bad = (): never => {
-    throw new AppError('invalid_token', 'The token is not valid.');
-  };
-  for (const [REQUIRE_AUTH, viewer, posts, comments] of [
-    ['none', bad, false, false],
-    ['writes', () => undefined, false, false],
-    ['writes', () => account, true, true],
-  ] as const) {
-    const graphql = startGraphql({ env: { REQUIRE_AUTH }, viewer });
-    const isDone = async (query: string, variables?: object): Promise<boolean> => {
-      const codes = codesOf(await graphql.run(query, variables));
-      assert.ok(codes.length === 0 || codes.join() === 'UNAUTHENTICATED', codes.join());
-      return codes.length === 0;
-    };
-    const comment = { input: { postId: graphql.posts[0]?.id, content: 'c' } };
-    assert.equal(await isDone(createPost, post), posts, REQUIRE_AUTH);
-    if (!posts) assert.equal(await isDone(createPost, blank), false, REQUIRE_AUTH);
-    assert.equal(await isDone(addComment, comment), comments, REQUIRE_AUTH);
-    assert.ok(await isDone('{ allPosts { id } }'), REQUIRE_AUTH);
-    const stored = await allOf(graphql.store.posts.all);
-    assert.equal(stored.length - graphql.posts.length, posts ? 1 : 0, REQUIRE_AUTH);
   }
 });
 

@@ -2,8 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { decodeRequest } from '../../dist/graphql/http/messages.js';
-import { ConnectionMemory } from '../../dist/memory-pool.js';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
 import { times } from '../support/lists.ts';
 import { made } from '../support/made.ts';
@@ -109,31 +107,6 @@ describe('a group', () => {
     await endpoint.stop();
     assert.equal(endpoint.pool.bytes, 0);
   });
-
-  for (const [given, bytes] of [
-    [{}, 0],
-    [{ p: 'x'.repeat(30) }, 0],
-    [{ p: 'x'.repeat(30), b: true }, 83],
-    [{ b: true, undeclared: 1 }, 83],
-  ] as const) {
-    const names = Object.keys(given).join(', ') || 'none';
-    test(`holds ${bytes} bytes of the variables ${names}`, async (t) => {
-      const { engine, subscriptions, pool } = await startEndpoint(t);
-      const query = `subscription ($p: String, $b: Boolean = true) {
-        commentAdded(postId: $p) { id content @include(if: $b) } }`;
-      const joined = (variables: object): number => {
-        const memory = new ConnectionMemory(pool);
-        const end = (): undefined => undefined;
-        const subscriber = { memory, next: () => true, taken: end, end };
-        const operation = engine.prepare(decodeRequest({ query, variables }), 'r');
-        const leave = subscriptions.join(operation, subscriber);
-        const { bytes: held } = memory;
-        leave();
-        return held - memory.bytes;
-      };
-      assert.equal(joined(given) - joined({}), bytes);
-    });
-  }
 });
 
 describe('of 64 groups', () => {

@@ -58,14 +58,3 @@ test('what such a list has read is counted while it waits', async () => {
   assert.equal((data['comments'] as unknown[]).length, 1_500);
   assert.ok(bytes >= 1_000 * 128, `${bytes}`);
 });
-
-test('the post of many comments is read once for a page of them', async () => {
-  let finds = 0;
-  const wrap = (store: Store): Store => ({
-    ...store,
-    posts: { ...store.posts, find: (id) => ((finds += 1), store.posts.find(id)) },
-  });
-  const graphql = startGraphql({ posts: 1, comments: 5_000, env, wrap });
-  dataOf(await graphql.run('{ comments { id } }'));
-  assert.ok(finds <= 5_000 / 50, `${finds}`);
-});

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getIntrospectionQuery } from 'graphql';
-import type { RequestError } from '../../dist/graphql/errors.js';
 import { codesOf, dataOf, startGraphql } from '../support/graphql.ts';
 import type { List, Store } from '../../dist/store/store.js';
 import { assertSoon } from '../support/pace.ts';
@@ -278,20 +277,5 @@ test('introspection has no aliases that could multiply it, in fragments neither'
     '{ __type(name: "Post") { ...A } } fragment A on __Type { fields { a: args { name } } }',
   ]) {
     assert.deepEqual(codesOf(await run(query)), ['GRAPHQL_VALIDATION_FAILED'], query);
-  }
-});
-
-test('operations that share a budget are refused once it is spent', async () => {
-  const options = { posts: 60, env: { GRAPHQL_OBJECTS_MAX: '100' } };
-  const { engine, openContext } = startGraphql(options);
-  const shared = openContext();
-  const operation = engine.prepare({ query: '{ allPosts { id } }' }, 'r-1');
-  assert.equal((await engine.execute(operation, shared)).codes.length, 0);
-  const cheap = engine.prepare({ query: '{ postById(postId: "x") { id } }' }, 'r-1');
-  for (const [at, refused] of [operation, cheap].entries()) {
-    await assert.rejects(engine.execute(refused, shared), (error: RequestError) => {
-      assert.deepEqual(codesOf(error), ['PAYLOAD_TOO_LARGE'], `refused ${at}`);
-      return true;
-    });
   }
 });

@@ -178,23 +178,6 @@ test('a long result is counted until it is read, and given back', async (t) => {
   await assertNothingHeld(endpoint);
 });
 
-test('a long event is counted until the client of an event stream has taken it', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const reader = await askEvents(endpoint, long);
-  await until('a subscriber', () => endpoint.subscriptions.count().subscribers >= 1);
-  // Of the same group: what has come here was given to the stream too.
-  const other = await listen(endpoint, long);
-  for (const letter of ['x', 'y']) endpoint.comment(letter.repeat(350_000));
-  for (let count = 0; count < 2; count += 1) await other.next();
-  await other.close();
-  assert.ok(endpoint.pool.bytes >= 3_000_000, `${endpoint.pool.bytes}`);
-  assert.equal(await reader.next(), ':');
-  for (const letter of ['x', 'y'])
-    assert.match((await reader.next()) ?? '', RegExp(letter), letter);
-  reader.leave();
-  await assertNothingHeld(endpoint);
-});
-
 test('an event that finds no room ends nobody who reads, over sockets and event streams', async (t) => {
   const endpoint = await startEndpoint(t);
   const client = await listen(endpoint, long);

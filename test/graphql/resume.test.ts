@@ -4,21 +4,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { times } from '../support/lists.ts';
 import { isLong } from '../support/long.ts';
-import {
-  after,
-  comment,
-  overEvents,
-  overSocket,
-  addPost,
-  read,
-  type Told,
-  toQuery,
-  toWord,
-  transports,
-} from '../support/resuming.ts';
+import { after, comment, overEvents, addPost, read, transports } from '../support/resuming.ts';
 import { startServer } from '../support/server.ts';
 import { durableStores, onPostgres, stores } from '../support/stores.ts';
-import { connectReady, subscribe } from '../support/ws-clients.ts';
 
 for (const [number, { name, skip, newUrl }] of stores.entries()) {
   // The transports differ before the store is asked: all of them in memory, else one each.
@@ -123,45 +111,4 @@ describe('over nodes', { skip: onPostgres.skip }, () => {
     const words = times(rounds).flatMap((round) => [`${round}`, `${round} +`]);
     assert.deepEqual(await read(warm, 2 * rounds), words);
   });
-
-  test('subscriptions that resume at once share statements', async (t) => {
-    const env = { STORE_URL: await onPostgres.newUrl(t), ADMIN_PORT: '0' };
-    const server = await startServer(t, { env });
-    const a = await addPost(server);
-    const ids: string[] = [];
-    for (const at of times(10)) ids.push(await comment(server, a, `${at}`));
-    await Promise.all(times(150).map((at) => comment(server, a, `more ${at}`)));
-    const countReads = async (): Promise<number> => {
-      const text = await server.metrics();
-      const name = 'inkwell_store_statement_duration_seconds_count{kind="read"} ';
-      return Number.parseInt(text.split(name)[1] ?? '', 10);
-    };
-    const client = await connectReady(server.port);
-    t.after(() => client.socket.terminate());
-    const before = await countReads();
-    const began = performance.now();
-    const heard = times(60).map((): string[] => []);
-    // In one call: the server, which is in this process, reads them together.
-    for (const at of heard.keys()) client.send(subscribe(`${at}`, toQuery(after(ids[at % 10]))));
-    for (const at of heard.keys()) {
-      while ((heard[at]?.length ?? 0) < 159 - (at % 10)) {
-        const { id, payload } = await client.next();
-        heard[Number(id)]?.push(toWord(payload as Told));
-      }
-    }
-    // Each has looked for a comment and read two pages: 180 statements, if each were one. Here it is
-    // one for all looks, and one for two equal pages: 61. Beside them, the feed polls once a second,
-    // and /metrics asks whether the database is there.
-    const seconds = Math.ceil((performance.now() - began) / 1_000);
-    const reads = (await countReads()) - before - seconds - 2;
-    assert.ok(reads < 90, `${reads} statements`);
-    for (const [at, words] of heard.entries())
-      assert.deepEqual(words, heard[0]?.slice(at % 10), `round ${at}`);
-  });
-});
-
-test('a client without a token is refused where reading needs one (R36)', async (t) => {
-  const server = await startServer(t, { env: { REQUIRE_AUTH: 'members' } });
-  const next = await overSocket('graphql-transport-ws', 'subscribe')(t, server.port, after('x'));
-  assert.equal(await next(), 'UNAUTHENTICATED');
 });

@@ -30,6 +30,7 @@ test('what is empty is absent, and what is not an object is refused', async (t) 
     { extensions: { persistedQuery: null } },
     { extensions: { persistedQuery: [] } },
     { variables: '' },
+    { variables: null, operationName: null, extensions: null },
   ]) {
     const body = { query, ...empty };
     assert.deepEqual(await (await post(server, body)).json(), answer, JSON.stringify(empty));
@@ -40,7 +41,8 @@ test('what is empty is absent, and what is not an object is refused', async (t) 
     assert.deepEqual((await postParts(server, parts)).body, answer, JSON.stringify(empty));
     const asked = new URLSearchParams({ query });
     for (const [name, value] of Object.entries(empty)) {
-      asked.set(name, typeof value === 'string' ? value : JSON.stringify(value));
+      if (value !== null)
+        asked.set(name, typeof value === 'string' ? value : JSON.stringify(value));
     }
     assert.deepEqual(await (await server.fetch(`/graphql?${asked.toString()}`)).json(), answer);
     for (const [name, type] of [
@@ -106,10 +108,7 @@ test('a file goes where the map says, whatever stands there', async (t) => {
     const { body } = await send({ file: held }, ['variables.file']);
     assert.deepEqual(body, { data: { upload: true } }, JSON.stringify(held));
   }
-  for (const path of ['variables.other', 'variables.toString', 'query', 'variables.file.length']) {
-    assert.equal((await send({ file: 'text' }, [path])).status, 400, path);
-  }
-  assert.equal((await send({ file: null }, ['variables.file', 'variables.file'])).status, 400);
+  assert.equal((await send({ file: 'text' }, ['variables.file.length'])).status, 400);
 });
 
 test('a map may be a list, as PHP writes one with the names 0, 1, …', async (t) => {
@@ -214,11 +213,16 @@ test('a multipart query needs no token that others do not, and refusals are Grap
   ]);
   assert.deepEqual([asked.status, asked.body], [200, answer]);
   const upload = 'mutation ($file: Upload!) { upload(file: $file) }';
-  const refused = await postParts(server, [
+  const parts = [
     ['operations', { query: upload, variables: { file: null } }],
     ['map', { '0': ['variables.file'] }],
     ['0', 'text', 'a.txt', 'text/plain'],
-  ]);
-  assert.deepEqual([refused.status, codes(refused.body)], [401, ['UNAUTHENTICATED']]);
+  ] as const;
+  for (const headers of [{}, { Authorization: 'Bearer x' }]) {
+    const refused = await postParts(server, parts, { ...headers });
+    assert.deepEqual([refused.status, codes(refused.body)], [401, ['UNAUTHENTICATED']]);
+  }
   assert.equal((await server.fetch('/api/multiparts/a.txt')).status, 404);
+  const headers = { Authorization: `Bearer ${await logIn(server)}` };
+  assert.deepEqual((await postParts(server, parts, headers)).body, { data: { upload: true } });
 });

@@ -120,15 +120,6 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     assert.equal(await reader.nextEvent(), undefined);
     assert.deepEqual([endpoint.logged, endpoint.dropped], [['subscription failed'], ['failed']]);
   });
-
-  test('a clean stop ends streams without complete', async (t) => {
-    const endpoint = await startEndpoint(t);
-    const reader = await subscribe(endpoint);
-    const stopped = endpoint.stop();
-    assert.equal(await reader.nextEvent(), undefined);
-    await stopped;
-    assert.deepEqual(endpoint.subscriptions.count(), none);
-  });
 });
 
 describe('a client', { concurrency: 4 }, () => {
@@ -165,24 +156,6 @@ describe('a client', { concurrency: 4 }, () => {
     }
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
     assert.deepEqual(endpoint.logged, []);
-  });
-
-  test('that reads slowly, but within its queue, gets all in order', async (t) => {
-    const endpoint = await startEndpoint(t);
-    const reader = await subscribe(endpoint);
-    const filler = 'x'.repeat(20_000);
-    for (let round = 0; round < 5; round += 1) {
-      // More than the machine takes on the way, less than may wait.
-      for (let at = 0; at < 40; at += 1) endpoint.comment(`${round} ${at} ${filler}`);
-      for (let count = 0; count < 50; count += 1) await turn();
-      for (let at = 0; at < 40; at += 1) {
-        assert.equal(
-          withoutId(await reader.nextEvent()),
-          eventOf(`${round} ${at} ${filler}`),
-          `round ${at}`,
-        );
-      }
-    }
   });
 
   test('that is always late gives back the memory of what it has taken, and stays open', async (t) => {
@@ -254,28 +227,6 @@ describe('of streams', { concurrency: 4 }, () => {
     readers.pop()?.leave();
     await until('all but seven streams ended', () => endpoint.streams.size <= 7);
     await subscribe(endpoint);
-  });
-
-  test('one different subscription more than the limit is refused, the same is not', async (t) => {
-    const endpoint = await startEndpoint(t, { distinctMax: 1 });
-    for (let count = 0; count < 2; count += 1) await subscribe(endpoint);
-    const refused = await refusal(endpoint, 'subscription { commentAdded { id } }');
-    assert.equal(refused.status, 503);
-    assert.match(refused.text, /"code":"UNAVAILABLE"/);
-    assert.equal(endpoint.streams.size, 2);
-  });
-
-  test('all share one budget for what waits: the more streams, the smaller each', async (t) => {
-    const env = { REQUEST_MEMORY_BYTES_MAX: String(1024 * 1024), IDLE_TIMEOUT_SECONDS: '300' };
-    const endpoint = await startEndpoint(t, { env });
-    for (let count = 0; count < 16; count += 1) await askEvents(endpoint, subscription);
-    await until('16 subscribers', () => endpoint.subscriptions.count().subscribers >= 16);
-    for (let sent = 0; endpoint.streams.size > 0 && sent < 2_000; sent += 1) {
-      endpoint.comment('x'.repeat(50_000));
-      await turn();
-    }
-    assert.equal(endpoint.streams.size, 0);
-    assert.deepEqual(endpoint.subscriptions.count(), none);
   });
 });
 

@@ -70,12 +70,6 @@ describe('the accounts of subscriptions', () => {
     assert.deepEqual(ended, ['0']);
   });
 
-  it('give their subscriptions the roles that they have now', async (t) => {
-    const { ended, updated, accounts, pass } = watch(t, (account) => ({ ...account, roles: [] }));
-    await pass(5);
-    assert.deepEqual([ended, updated], [[], [{ ...accounts[0], roles: [] }]]);
-  });
-
   it('are not asked for again before all have been answered, nor told what came too late', async (t) => {
     const answers: ((account: Account | undefined) => void)[] = [];
     const answered = (): Promise<Account | undefined> =>

@@ -53,11 +53,6 @@ const dialogues: readonly Dialogue[] = [
     'connection_ack, complete s',
   ],
   ['an init without anything', [{ ...init, payload: null }], 'connection_ack'],
-  [
-    'what is null is absent',
-    [init, start('1', typename, { variables: null, operationName: null, extensions: null })],
-    'connection_ack, data 1, complete 1',
-  ],
   ...[
     { type: 'dance', id: '7' },
     { type: 'start', id: '7' },

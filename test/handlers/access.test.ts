@@ -117,6 +117,7 @@ async function guarded(server: TestServer, member: Headers) {
   const reads = [
     ...'/posts /posts?limit=1 /api/multiparts /api/multiparts/abc.text /api/todos'.split(' '),
     ...'/api/articles /api/articles/1 /articles/1 /profile /graphql/schema.graphql'.split(' '),
+    ...'/comments /files'.split(' '),
     post,
     `${post}/comments`,
     comment,

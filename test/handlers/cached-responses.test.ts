@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { times } from '../support/lists.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { stores } from '../support/stores.ts';
 
 /** By GET, or as the body of a request to GraphQL. */
 async function ask(server: TestServer, asked: string, accept = '*/*'): Promise<string> {
@@ -27,68 +26,6 @@ const toQuery = (query: string): string => JSON.stringify({ query });
 
 async function locationOf(response: Promise<Response>): Promise<string> {
   return new URL((await response).headers.get('location') ?? '', 'http://a').pathname;
-}
-
-for (const { name, skip, newUrl } of stores) {
-  it(`every read tells of a write, whoever wrote, to a store ${name}`, { skip }, async (t) => {
-    const env = { STORE_URL: await newUrl(t) };
-    const one = await startServer(t, { env });
-    const other = name === 'in memory' ? one : await startServer(t, { env });
-    const empty = await locationOf(one.send('POST', '/posts', { title: 'a', content: 'b' }));
-    const post = await locationOf(one.send('POST', '/posts', { title: 'a', content: 'b' }));
-    const comment = await locationOf(one.send('POST', `${post}/comments`, { content: 'c' }));
-    const last = await locationOf(one.send('POST', `${post}/comments`, { content: 'd' }));
-    const todo = await locationOf(one.send('POST', '/api/todos', { title: 'a' }));
-    const ofPost = `postById(postId: "${post.split('/')[2]}")`;
-    const batch = ['{ allPosts { id } }', `{ ${ofPost} { comments { content } } }`];
-    const reads = {
-      posts: ['/posts', '/posts?limit=2', '/posts?limit=1&status=PUBLISHED', post].concat(
-        ['{ allPosts { title status } }', `{ ${ofPost} { title status } }`].map(toQuery),
-      ),
-      comments: [`${post}/comments`, `${post}/comments?limit=9`].concat(
-        toQuery('{ allPosts(first: 1) { comments { content } } }'),
-        `[${batch.map(toQuery).join()}]`,
-      ),
-      comment: [comment],
-      last: [last],
-      ofEmpty: [`${empty}/comments`],
-      todos: ['/api/todos', '/api/todos?limit=9', todo],
-      articles: ['/api/articles', '/api/articles?limit=1', '/api/articles/1'],
-    };
-    const asked = Object.values(reads).flat();
-    const patchType = 'application/merge-patch+json';
-    for (const [changed, method, path, body, type = 'application/json'] of [
-      ['posts', 'PATCH', post, { status: 'PUBLISHED' }, patchType],
-      ['posts comment', 'PUT', post, { title: 'b', content: 'b' }],
-      ['comments', 'POST', `${post}/comments`, { content: 'd' }],
-      ['comments comment', 'DELETE', comment],
-      ['posts comments last', 'DELETE', post],
-      ['ofEmpty', 'DELETE', empty],
-      ['todos', 'PATCH', todo, { completed: true }, patchType],
-      ['todos', 'DELETE', todo],
-      ['articles', 'PATCH', '/api/articles/1', { title: 'b' }, patchType],
-      [
-        'articles',
-        'PATCH',
-        '/api/articles',
-        [{ op: 'replace', path: '/0/title', value: 'c' }],
-        'application/json-patch+json',
-      ],
-    ] as const) {
-      await t.test(changed, async () => {
-        const before = new Map<string, string>();
-        for (const each of [...asked, ...asked]) before.set(each, await ask(one, each));
-        const init = { method, headers: { 'Content-Type': type } };
-        const sent = body === undefined ? init : { ...init, body: JSON.stringify(body) };
-        assert.ok((await other.fetch(path, sent)).ok, `${method} ${path}`);
-        for (const area of changed.split(' ')) {
-          for (const each of reads[area as keyof typeof reads]) {
-            assert.notEqual(await ask(one, each), before.get(each), `${method} ${path}: ${each}`);
-          }
-        }
-      });
-    }
-  });
 }
 
 it('what was read of very many lists is told of a write to one of them', async (t) => {
@@ -127,14 +64,6 @@ it('a body that looks like the key of a kept response is none', async (t) => {
   for (const text of ['GET /posts', '"/posts"', 'POST application/json {}']) {
     assert.match(await ask(server, text), /^400 /, text);
   }
-});
-
-it('without a cache the responses are the same', async (t) => {
-  const server = await startServer(t, { env: { RESPONSE_CACHE_BYTES_MAX: '0' } });
-  const first = await ask(server, '/posts');
-  assert.equal(await ask(server, '/posts'), first);
-  await server.send('POST', '/posts', { title: 'new', content: 'b' });
-  assert.notEqual(await ask(server, '/posts'), first);
 });
 
 for (const [length, cached] of [

@@ -81,22 +81,6 @@ function describeConditions(open: (context: TestContext) => Promise<Nodes>): voi
     }
   });
 
-  it('changes a tag with every change of what it names', async (context) => {
-    const { one, other } = await open(context);
-    const post = await createPost(other, 'one');
-    const old = [await tagOf(one, post), await tagOf(one, '/posts')];
-    assert.equal(await change(other, ['PUT', post, { title: 'two', content: 'text' }]), 204);
-    assert.notEqual(await tagOf(one, post), old[0]);
-    assert.notEqual(await tagOf(one, '/posts'), old[1]);
-    for (const [index, path] of [post, '/posts'].entries()) {
-      assert.equal(
-        (await get(one, path, { 'If-None-Match': old[index] ?? '' })).status,
-        200,
-        `round ${index}`,
-      );
-    }
-  });
-
   it('changes a post only in the state that is asked for', async (context) => {
     const { one, other } = await open(context);
     const post = await createPost(one, 'one');

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { filesOnDisk, postForm, refusal, stored } from '../support/files.ts';
-import { boundary, multipartBody, part } from '../support/multipart.ts';
+import { postParts } from '../support/graphql-http.ts';
+import { multipartBody, part } from '../support/multipart.ts';
 import { startServer } from '../support/server.ts';
 
 const longName = `${'\u6587'.repeat(84)}.x`;
@@ -137,16 +138,13 @@ suite('a part is never lost behind a 200', () => {
   test('two files of one name in a GraphQL request: 422, and nothing is stored', async (t) => {
     const server = await startServer(t);
     const query = 'mutation ($a: Upload!, $b: Upload!) { a: upload(file: $a) b: upload(file: $b) }';
-    const operations = JSON.stringify({ query, variables: { a: null, b: null } });
-    const map = JSON.stringify({ 0: ['variables.a'], 1: ['variables.b'] });
-    const parts = [file('0', 'x/a'), file('1', 'y/a')];
-    const body = multipartBody([part('operations', operations), part('map', map), ...parts]);
-    const headers = {
-      'Content-Type': `multipart/form-data; boundary=${boundary}`,
-      'Apollo-Require-Preflight': '1',
-    };
-    const response = await server.fetch('/graphql', { method: 'POST', body, headers });
-    assert.equal(response.status, 422);
+    const { status } = await postParts(server, [
+      ['operations', { query, variables: { a: null, b: null } }],
+      ['map', { 0: ['variables.a'], 1: ['variables.b'] }],
+      ['0', 'x', 'x/a'],
+      ['1', 'y', 'y/a'],
+    ]);
+    assert.equal(status, 422);
     assert.deepEqual(await filesOnDisk(server), []);
   });
 

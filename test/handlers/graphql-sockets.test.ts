@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { logIn } from '../support/login.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import {
   askUpgrade,
@@ -63,40 +62,6 @@ test('a comment that is refused is announced to nobody', async (t) => {
   const payload = { data: { commentAdded: { content: 'the first', postId } } };
   assert.deepEqual((await client.next()).payload, payload);
   await client.close();
-});
-
-test('with REQUIRE_AUTH=writes a post over a socket needs a token, whose account it has', async (t) => {
-  const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
-  const Authorization = `Bearer ${await logIn(server)}`;
-  const create = 'mutation { createPost(createPostInput: {title: "t", content: "c"}) }';
-  const ask = async (query: string, connectionParams = {}): Promise<string> => {
-    const { client, run } = modernClient(server.port, { connectionParams });
-    const results = await run(query);
-    await client.dispose();
-    return JSON.stringify(results);
-  };
-  assert.match(await ask(create), /"UNAUTHENTICATED"/);
-  assert.doesNotMatch(await ask(create, { Authorization }), /"errors"/);
-  const authors = await ask('{ allPosts { author { name } } }');
-  assert.match(authors, /^\[\{"data":\{"allPosts":\[\{"author":\{"name":"user"\}\},/);
-});
-
-test('an event stream and a socket get the same event', async (t) => {
-  const server = await startServer(t);
-  const postId = await firstPostId(server);
-  const query = encodeURIComponent(subscription);
-  const stream = await server.fetch(`/graphql?query=${query}`, {
-    headers: { Accept: 'text/event-stream' },
-  });
-  assert.equal(stream.status, 200);
-  const chunks = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
-  assert.equal((await chunks?.read())?.value, ':\n\n');
-  const path = `/posts/${postId}/comments`;
-  const stored = await server.send('POST', path, { content: 'streamed' });
-  const id = stored.headers.get('location')?.replace('/comments/', '');
-  const data = JSON.stringify({ data: { commentAdded: { content: 'streamed', postId } } });
-  assert.equal((await chunks?.read())?.value, `id: ${id}\nevent: next\ndata: ${data}\n\n`);
-  await chunks?.cancel();
 });
 
 test('the first upgrades, all at once, are each served', async (t) => {

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codes, type Part, postParts as send } from '../support/graphql-http.ts';
-import { logIn } from '../support/login.ts';
 import { filesOnDisk, stored as storedFiles } from '../support/files.ts';
 import { multipartBody, multipartType, part } from '../support/multipart.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -57,13 +56,6 @@ test('operations must be UTF-8', async (context) => {
   assert.equal(response.status, 400);
 });
 
-test('parts may come in any order', async (context) => {
-  const server = await startServer(context);
-  const parts: Part[] = [['operations', one], ...oneFile()];
-  assert.equal((await send(server, parts.toReversed())).status, 200);
-  assert.deepEqual(await stored(server), { 'a.txt': 'x' });
-});
-
 test('in a variable of another type a file shows nothing of itself', async (context) => {
   const server = await startServer(context);
   const find = 'query ($v: String!) { postById(postId: $v) { id } }';
@@ -97,12 +89,12 @@ test('a batch takes a file for each of its operations', async (context) => {
   assert.deepEqual(await stored(server), { 'a.txt': '1', 'b.txt': '2' });
 });
 
-test('one file can stand at several places', async (context) => {
+test('one file can stand at several places, and parts come in any order', async (context) => {
   const server = await startServer(context);
   const { body } = await send(server, [
-    ['operations', { query: both, variables: { a: null, b: null } }],
-    ['map', { '0': ['variables.a', 'variables.b'] }],
     ['0', 'x', 'a.txt'],
+    ['map', { '0': ['variables.a', 'variables.b'] }],
+    ['operations', { query: both, variables: { a: null, b: null } }],
   ]);
   assert.deepEqual(body, { data: { a: true, b: true } });
   assert.deepEqual(await stored(server), { 'a.txt': 'x' });
@@ -184,14 +176,6 @@ test('a file that no mutation took is gone when the request is over', async (con
   assert.deepEqual(await filesOnDisk(server), []);
 });
 
-test('a file as JSON is refused: Upload comes from a part', async (context) => {
-  const server = await startServer(context);
-  for (const file of ['x', {}, { facts: {}, keep: null }, ['x'], null]) {
-    const response = await server.send('POST', '/graphql', { query: upload, variables: { file } });
-    assert.match(await response.text(), /BAD_USER_INPUT/, JSON.stringify(file));
-  }
-});
-
 test('more files than may be kept are refused with a code, and nothing stays', async (context) => {
   const server = await startServer(context, { constants: { storedFilesMax: 1 } });
   const { body } = await send(server, [
@@ -205,14 +189,4 @@ test('more files than may be kept are refused with a code, and nothing stays', a
   assert.deepEqual(errors[0]?.path, ['b']);
   assert.deepEqual(await stored(server), { 'a.txt': '1' });
   assert.equal((await filesOnDisk(server)).length, 1);
-});
-
-test('with REQUIRE_AUTH=writes an upload needs a token', async (context) => {
-  const server = await startServer(context, { env: { REQUIRE_AUTH: 'writes' } });
-  const parts: Part[] = [['operations', one], ...oneFile()];
-  assert.equal((await send(server, parts)).status, 401);
-  assert.equal((await send(server, parts, { Authorization: 'Bearer x' })).status, 401);
-  const token = await logIn(server);
-  const granted = await send(server, parts, { Authorization: `Bearer ${token}` });
-  assert.deepEqual(granted.body, { data: { upload: true } });
 });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it, test, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
 import { type Listed, pluck, readPages, times } from '../support/lists.ts';
+import { logIn } from '../support/login.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { inSqliteFile, stores } from '../support/stores.ts';
 
@@ -115,48 +116,72 @@ for (const { name, skip, newUrl } of stores) {
   );
 }
 
-test('posts are listed by their status, in pages too (R37)', async (t) => {
-  const { server } = await startFilled(t);
-  const idsIn = (pages: readonly (readonly Listed[])[]) => pluck(pages.flat(), 'id');
-  const ids = idsIn(await readPages(server, '/posts'));
-  const published = [ids[0], ids[2], ids[3]];
-  const headers = { 'content-type': 'application/merge-patch+json' };
-  const body = '{"status":"PUBLISHED"}';
-  for (const id of published.toReversed()) {
-    await server.fetch(`/posts/${id}`, { method: 'PATCH', headers, body });
+test('posts are listed by their status and author, in pages too, at both doors (R37, R46)', async (t) => {
+  const server = await startServer(t);
+  for (const { id } of (await (await server.fetch('/posts')).json()) as Listed[]) {
+    await server.fetch(`/posts/${id}`, { method: 'DELETE' });
   }
-  assert.deepEqual(idsIn(await readPages(server, '/posts?status=PUBLISHED')), published);
-  const pages = await readPages(server, '/posts?limit=2&status=PUBLISHED');
-  assert.deepEqual([pages.length, idsIn(pages)], [2, published]);
-  const rest = await readPages(server, `/posts?status=DRAFT&after=${ids[1]}`);
-  assert.deepEqual(idsIn(rest), [ids[4]]);
-  assert.deepEqual(await readPages(server, '/posts?status=PENDING_MODERATION'), [[]]);
-  for (const query of ['status=draft', 'status=DRAFT&status=DRAFT']) {
-    const response = await server.fetch(`/posts?${query}`);
-    const { code, parameter, error } = (await response.json()) as Record<string, string>;
-    assert.deepEqual(
-      [response.status, code, parameter],
-      [400, 'invalid_parameter', 'status'],
-      query,
-    );
-    const values = 'one of DRAFT, PENDING_MODERATION, PUBLISHED';
-    assert.equal(error, `The parameter status must be ${values}.`, query);
+  const authorization = `Bearer ${await logIn(server)}`;
+  const profile = await server.fetch('/profile', { headers: { authorization } });
+  const { id: author } = (await profile.json()) as { readonly id: string };
+  const ids: string[] = [];
+  // Every other one is of the author.
+  for (const at of times(6)) {
+    const headers = { 'Content-Type': 'application/json', ...(at % 2 === 1 && { authorization }) };
+    const init = { method: 'POST', headers, body: '{"title":"a","content":"b"}' };
+    const { headers: made } = await server.fetch('/posts', init);
+    ids.unshift(made.get('location')?.slice('/posts/'.length) ?? '');
+  }
+  const [a = '', other = '', b = '', c = '', d = '', e = ''] = ids;
+  for (const id of [d, c, b]) {
+    const put = { title: 'a', content: 'b', status: 'PUBLISHED' };
+    assert.equal((await server.send('PUT', `/posts/${id}`, put)).status, 204);
+  }
+  const text = `query ($author: ID, $status: PostStatus, $first: Int, $after: ID) {
+    allPosts(author: $author, status: $status, first: $first, after: $after) { id } }`;
+  const nobody = '00000000-0000-7000-8000-0000000000ff';
+  const [published, draft] = [{ status: 'PUBLISHED' }, { status: 'DRAFT' }];
+  for (const [asked, expected] of [
+    [published, [b, c, d]],
+    [{ ...published, after: c }, [d]],
+    [{ ...draft, after: a }, [other, e]],
+    [{ status: 'PENDING_MODERATION' }, []],
+    [{ author }, [a, b, d]],
+    [{ author: author.toUpperCase(), ...draft }, [a]],
+    [{ author, after: a }, [b, d]],
+    [{ author: nobody }, []],
+  ] as const) {
+    const query = new URLSearchParams(asked).toString();
+    for (const limit of ['', '&limit=1', '&limit=2']) {
+      const pages = await readPages(server, `/posts?${query}${limit}`);
+      assert.deepEqual(pluck(pages.flat(), 'id'), expected, `${query}${limit}`);
+    }
+    assert.deepEqual((await ask(server, asked, text)).ids, expected, query);
+    const first = (await ask(server, { ...asked, first: 1 }, text)).ids;
+    assert.deepEqual(first, expected.slice(0, 1), query);
+  }
+  assert.deepEqual(
+    (await ask(server, { author: null, status: null, first: null, after: null }, text)).ids,
+    ids,
+  );
+  for (const [parameter, value] of [
+    ['status', 'draft'],
+    ['author', 'x'],
+  ] as const) {
+    for (const query of [`${parameter}=${value}`, `${parameter}=&${parameter}=`]) {
+      const response = await server.fetch(`/posts?${query}`);
+      const { code, parameter: named } = (await response.json()) as Record<string, string>;
+      assert.deepEqual(
+        [response.status, code, named],
+        [400, 'invalid_parameter', parameter],
+        query,
+      );
+    }
+    const { errors } = await ask(server, { [parameter]: value }, text);
+    assert.equal(errors?.[0]?.extensions.code, 'BAD_USER_INPUT');
   }
   // Only posts have one.
-  const todos = await (await server.fetch('/api/todos')).text();
-  assert.equal(await (await server.fetch('/api/todos?status=x')).text(), todos);
-
-  const text = `query ($first: Int, $after: ID, $status: PostStatus) {
-    allPosts(first: $first, after: $after, status: $status) { id } }`;
-  const listed = async (variables: object) => (await ask(server, variables, text)).ids;
-  assert.deepEqual(await listed({ status: 'PUBLISHED' }), published);
-  assert.deepEqual(await listed({ status: 'PUBLISHED', first: 2 }), published.slice(0, 2));
-  const after = published[1];
-  assert.deepEqual(await listed({ status: 'PUBLISHED', first: 2, after }), published.slice(2));
-  assert.deepEqual(await listed({ status: 'PENDING_MODERATION' }), []);
-  assert.deepEqual(await listed({ status: null }), ids);
-  const { errors } = await ask(server, { status: 'draft' }, text);
-  assert.equal(errors?.[0]?.extensions.code, 'BAD_USER_INPUT');
+  assert.equal((await server.fetch('/api/todos?status=x&author=x')).status, 200);
 });
 
 test('bad parameters are refused with their name, others are not looked at', async (t) => {
@@ -213,14 +238,6 @@ describe('pages of posts over GraphQL', () => {
       assert.deepEqual(await idsOf(server, { after: ids.at(-1) }), []);
     });
   }
-});
-
-test('without arguments, or with null, the response is the whole list', async (t) => {
-  const server = await startServer(t);
-  const whole = await ask(server, {}, '{ allPosts { id } }');
-  assert.equal(whole.ids?.length, 3);
-  assert.deepEqual(await ask(server, {}), whole);
-  assert.deepEqual(await ask(server, { first: null, after: null }), whole);
 });
 
 test('values out of their bounds are refused by name', async (t) => {

@@ -218,23 +218,6 @@ test('HEAD is GET without a body, with the same length (R9)', async (t) => {
   }
 });
 
-test('an Accept that JSON cannot meet is 406 for GET and nothing for POST (R6)', async (t) => {
-  const server = await startServer(t);
-  for (const accept of ['text/html', 'application/json;q=0', 'application/xml, text/*']) {
-    assert.equal((await server.fetch('/posts', { headers: { accept } })).status, 406, accept);
-    const headers = { accept, 'Content-Type': 'application/json' };
-    const body = '{"title":"a","content":"b"}';
-    assert.equal(
-      (await server.fetch('/posts', { method: 'POST', headers, body })).status,
-      201,
-      accept,
-    );
-  }
-  for (const accept of ['*/*', 'application/*', 'text/html, application/json;q=0.1']) {
-    assert.equal((await server.fetch('/posts', { headers: { accept } })).status, 200, accept);
-  }
-});
-
 test('without a bound of its own the store takes a fifth of what the process may hold', async (t) => {
   const server = await startServer(t, { memoryBytes: 60 * 1_048_576 });
   // Each counts a mebibyte and a little more.

@@ -67,21 +67,6 @@ test('PUT of a post takes the status of a whole record (R8)', async (t) => {
   assert.equal((await server.send('PUT', path, { ...whole, status: 'x' })).status, 422);
 });
 
-test('a part is not taken for the whole (R6a)', async (t) => {
-  const server = await startServer(t);
-  const [post] = (await (await server.fetch('/posts')).json()) as readonly { id: string }[];
-  const headers = { ...json, 'Content-Range': 'bytes 0-9/99' };
-  const body = '{"title":"part","content":"b"}';
-  for (const [method, path] of [
-    ['PUT', `/posts/${post?.id}`],
-    ['PATCH', `/posts/${post?.id}`],
-    ['PATCH', '/api/articles/1'],
-  ] as const) {
-    assert.equal((await server.fetch(path, { method, headers, body })).status, 400, path);
-  }
-  assert.doesNotMatch(await (await server.fetch('/posts')).text(), /"part"/);
-});
-
 test('conditions hold for a POST of an article with an id (R15)', async (t) => {
   const server = await startServer(t);
   const post = async (id: number | undefined, headers: object): Promise<number> => {

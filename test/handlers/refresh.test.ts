@@ -36,28 +36,21 @@ describe('POST /auth/refresh', () => {
       const response = await askRefresh(server, token);
       assert.equal(response.status, 200, `${seconds}`);
       assert.equal(response.headers.get('cache-control'), 'no-store', `${seconds}`);
-      assert.equal(
-        response.headers.get('content-type'),
-        'application/json; charset=utf-8',
-        `${seconds}`,
-      );
-      const body = (await response.json()) as Record<string, string>;
-      assert.deepEqual(Object.keys(body), ['access_token'], `${seconds}`);
-      token = body['access_token'] ?? '';
+      const { access_token: next = '', ...more } = (await response.json()) as Record<
+        string,
+        string
+      >;
+      assert.deepEqual(more, {});
+      token = next;
       const { auth_time: authTime, iat, exp } = readClaims(token);
-      assert.deepEqual(
-        [authTime, iat, exp],
-        [login, clock.seconds, clock.seconds + 60],
-        `${seconds}`,
-      );
+      assert.deepEqual([authTime, iat, exp], [login, clock.seconds, clock.seconds + 60]);
       assert.equal(await profileStatus(server, token), 200, `${seconds}`);
     }
     clock.seconds = login + 150;
     const ended = await askRefresh(server, token);
     assert.equal(ended.status, 401);
     assert.match(ended.headers.get('www-authenticate') ?? '', /error="invalid_token"/);
-    const { code, error } = (await ended.json()) as Record<string, string>;
-    assert.deepEqual([code, error], ['invalid_token', 'The session has ended: log in again.']);
+    assert.equal(((await ended.json()) as { readonly code: string }).code, 'invalid_token');
     const metrics = await server.metrics();
     assert.match(metrics, /inkwell_refused_tokens_total\{reason="session"\} 1\n/);
     // The last token is valid until it expires; a login begins a new session.

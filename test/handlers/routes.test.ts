@@ -71,6 +71,12 @@ test('a response of another type than asked for is 406, another spelling of a pa
   const made = headers.get('location') ?? '';
   const paths = ['/', '/hello', '/posts', made, `${made}/comments`, '/api/articles', '/api/todos'];
   for (const path of paths) assert.equal(await statusOf(path), 406, path);
+  const accept = { Accept: 'text/html, application/json;q=0.1' };
+  assert.equal((await server.fetch('/posts', { headers: accept })).status, 200);
+  // A POST never fails for its Accept (R6).
+  const type = { 'Content-Type': 'application/json', Accept: 'image/png' };
+  const init = { method: 'POST', headers: type, body: '{"title":"a","content":"b"}' };
+  assert.equal((await server.fetch('/posts', init)).status, 201);
   for (const path of ['/todos', '/api', '/api/', '/api/todos/', '/API/todos']) {
     assert.equal(await statusOf(path), 404, path);
   }
