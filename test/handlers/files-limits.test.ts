@@ -11,7 +11,7 @@ import { times } from '../support/lists.ts';
 import { startHttp } from '../support/http-kit.ts';
 import { patient } from '../support/pace.ts';
 import { keepOthersServed } from '../support/prober.ts';
-import { connectRaw, get } from '../support/raw-client.ts';
+import { ask, connectRaw, get } from '../support/raw-client.ts';
 import { until } from '../support/until.ts';
 
 keepOthersServed();
@@ -93,6 +93,9 @@ test('a download counts its list, and keeps its files, until its client is gone'
   assert.equal(kept, 1);
   slow.socket.destroy();
   await until('an empty pool', () => pool.bytes === 0 && kept === 0);
+  pool.open().set(pool.bytesMax);
+  assert.equal((await ask(t, port, get('/'))).status, 503);
+  await until('the end of the download that was refused', () => kept === 0);
 });
 
 suite('an upload that breaks off', () => {

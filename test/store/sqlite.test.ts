@@ -20,6 +20,7 @@ import { driverOptions } from '../support/driver-options.ts';
 import { refusal } from '../support/files.ts';
 import { startServer } from '../support/server.ts';
 import { openOn } from '../support/stores.ts';
+import { within } from '../support/until.ts';
 
 const draft = { title: 'a', content: 'x', authorId: null };
 
@@ -160,6 +161,24 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     release();
   });
 
+  it('undoes the writes that came with one that fails, and goes on', async (t) => {
+    const { path, store } = await openNew(t);
+    const refuse = `CREATE TRIGGER refuse BEFORE INSERT ON todos
+      BEGIN SELECT RAISE(ABORT, 'refused'); END`;
+    inSqlite(path, (database) => database.exec(refuse));
+    const writes = [
+      async () => store.posts.create(draft),
+      async () => store.todos.create({ title: 'a', completed: false }),
+    ];
+    const ended = await Promise.allSettled(writes.map(async (write) => write()));
+    assert.deepEqual(
+      ended.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    await assert.doesNotReject(async () => store.posts.create(draft));
+    assert.equal((await allOf(store.posts.all)).length, 4);
+  });
+
   it('removes a post with many comments as one act, while others read and write', async (t) => {
     const { store } = await openNew(t);
     const { id } = await store.posts.create(draft);
@@ -167,20 +186,24 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const expected = { ...draft, title: 'b', status: 'DRAFT' } as const;
     assert.equal(await store.posts.remove(id, { expected }), false);
     assert.equal((await allOf(store.comments.ofPost(id))).length, 6_000);
+    const early = store.comments.add(id, 'before the removal');
     const removal = { isOver: false };
     const removing = Promise.resolve(store.posts.remove(id)).finally(() => (removal.isOver = true));
-    const writing = store.posts.create(draft);
+    let writing: ReturnType<Store['posts']['create']> | undefined;
     const seen: number[] = [];
     while (!removal.isOver) {
       assert.notEqual(store.posts.find(id), undefined);
       seen.push((await allOf(store.comments.ofPost(id))).length);
+      if (seen.length === 3) writing = store.posts.create(draft);
       await nextIteration();
     }
     assert.equal(await removing, true);
     // After each 1,500 comments it lets others read.
     assert.ok(seen.filter((count) => count > 0).length > 4, `${seen.length} reads`);
-    assert.ok(seen.every((count) => [0, 6_000].includes(count)));
-    assert.ok(await store.posts.find((await writing).id));
+    assert.ok(seen.every((count) => [0, 6_000, 6_001].includes(count)));
+    assert.ok((await early) !== undefined);
+    const written = await within(Promise.resolve(writing), 'the write behind the removal');
+    assert.ok(await store.posts.find(written?.id ?? ''));
     assert.equal(await store.posts.find(id), undefined);
   });
 
