@@ -1,7 +1,7 @@
 /**
  * R40 when everything fails: a proxy loses requests and responses, nodes are killed and started
  * again, the database crashes. Clients send each write again, under its key, until it is answered:
- * each intent is one record, and its answer names this record.
+ * each intent is one record or file, and what was acknowledged is there.
  */
 
 import assert from 'node:assert/strict';
@@ -13,6 +13,7 @@ import { startLossyProxy } from './support/lossy-proxy.ts';
 import { type PostgresServer, skipPostgres, startPostgres } from './support/postgres.ts';
 import { type NodeProcess, startNode } from './support/program.ts';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from './support/sqlite.ts';
+import { createDirectory } from './support/uploads.ts';
 
 interface Run {
   readonly env: Readonly<Record<string, string>>;
@@ -60,18 +61,21 @@ async function runAll(t: TestContext, run: Run): Promise<void> {
   if (database !== undefined) assert.equal(crashes, 2);
 }
 
-const length = { short: 20_000, long: 20_000 };
+const length = { short: 12_000, long: 12_000 };
 
 test('three nodes on PostgreSQL do each intent once', { skip: skipPostgres }, async (t) => {
   const database = await startPostgres(['autovacuum=off']);
   t.after(() => database.remove());
-  const env = { STORE_URL: await database.createDatabase(), STORE_TIMEOUT_SECONDS: '2' };
+  const UPLOAD_DIR = await createDirectory(t);
+  const STORE_URL = await database.createDatabase();
+  const env = { STORE_URL, UPLOAD_DIR, STORE_TIMEOUT_SECONDS: '2' };
   const intents = rounds('ONCE_INTENTS', length);
   await runAll(t, { env, nodes: 3, intents, killEverySeconds: 2, database });
 });
 
 test('a server on SQLite does each intent once', { skip: skipSqlite }, async (t) => {
-  const env = { STORE_URL: toSqliteUrl(await newSqliteFile(t)) };
+  const UPLOAD_DIR = await createDirectory(t);
+  const env = { STORE_URL: toSqliteUrl(await newSqliteFile(t)), UPLOAD_DIR };
   const intents = rounds('ONCE_INTENTS', length) / 4;
   await runAll(t, { env, nodes: 1, intents, killEverySeconds: 2 });
 });

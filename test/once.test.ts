@@ -7,13 +7,15 @@ import { checkOnce, prepare, sendIntents } from './support/intents.ts';
 import { startLossyProxy } from './support/lossy-proxy.ts';
 import { startServer } from './support/server.ts';
 import { stores } from './support/stores.ts';
+import { createDirectory } from './support/uploads.ts';
 
 const count = isLong ? 500 : 200;
 
 describe(`${count} intents through a proxy that loses`, () => {
   for (const { name, skip, newUrl } of stores) {
     it(`are as many records and answers ${name}`, { skip }, async (t) => {
-      const { url, port } = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
+      const env = { STORE_URL: await newUrl(t), UPLOAD_DIR: await createDirectory(t) };
+      const { url, port } = await startServer(t, { env });
       const proxy = await startLossyProxy(t, () => [port], 5);
       const places = await prepare(url);
       const answers = await sendIntents(proxy.port, places, count).answers;

@@ -114,19 +114,6 @@ test('an article has 50,000 values after a patch too, and no more (R39)', () => 
   assert.equal(refusal(() => patch(50_000 - 6)).code, 'content_too_large');
 });
 
-test('an article that a patch of all does not use is the same object, and is not parsed', () => {
-  const articles = [{ id: 1, json: 'never parsed' }, toArticle({ id: 2, title: 'two' })];
-  const value = { id: 2, title: 'two', more: 'two' };
-  const copy = { op: 'copy', from: '/1/title', path: '/1/more' };
-  const patch = toJsonPatch([copy, { op: 'test', path: '/1', value }], bytesMax);
-  const [first, second] = patchArticles(articles, patch, bytesMax);
-  assert.equal(first, articles[0]);
-  assert.deepEqual(second, toArticle(value));
-  // One that is used, but stays as it is, is not written either.
-  const same = toJsonPatch([{ op: 'replace', path: '/1/title', value: 'two' }], bytesMax);
-  assert.equal(patchArticles(articles, same, bytesMax)[1], articles[1]);
-});
-
 test('the articles that one patch uses have at most 100,000 values together', () => {
   const many = Array.from({ length: 33_000 }, () => 0);
   const articles = [1, 2, 3, 4].map((id) => toArticle({ id, title: 'x', many }));

@@ -1,18 +1,31 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
+import { readMultipart, readPart } from '../../dist/http/multipart/read.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { withCode } from '../support/errors.ts';
 import { cases } from '../support/long.ts';
 import {
   boundary,
   cut,
   isInvalid,
+  isTooLarge,
+  limits,
   multipartBody,
   part,
   readParts,
+  toRequest,
   withHead,
 } from '../support/multipart.ts';
+import { keepOthersServed } from '../support/prober.ts';
+import { startServer } from '../support/server.ts';
+import { bytes as chunksOf } from '../support/uploads.ts';
+
+keepOthersServed(startServer);
+
+const isFull = withCode('overloaded');
 
 suite('a multipart body', () => {
   // Content made of what delimiters are made of, so that every near miss is met.
@@ -150,4 +163,26 @@ suite('the media type of the body', () => {
     const body = Buffer.from("--'()+_,./:=? b--");
     assert.deepEqual(await readParts([body], { type: `${type}; boundary="'()+_,./:=? b"` }), []);
   });
+});
+
+test('the limits let a body of exactly the limit through and nothing more', async () => {
+  const body = multipartBody([part('a', Buffer.alloc(100))]);
+  await readParts([body], { limits: { uploadBytesMax: body.length } });
+  const small = { limits: { uploadBytesMax: body.length - 1 } };
+  await assert.rejects(readParts([body], small), isTooLarge);
+});
+
+test('what parts and texts keep in memory is counted', async () => {
+  const many = multipartBody(Array.from({ length: 100 }, (_, at) => part(`${at}`, '')));
+  const request = toRequest(Readable.from([many], { objectMode: false }));
+  await readMultipart(request, limits, () => Promise.resolve());
+  assert.ok(request.reservation.bytes > 80 * 1_024, `${request.reservation.bytes}`);
+  const { reservation } = request;
+  await assert.rejects(
+    readPart(chunksOf('x'.repeat(9e5)), 1e6, new MemoryPool(3e6).open()),
+    isFull,
+  );
+  const before = reservation.bytes;
+  await readPart(chunksOf('x'.repeat(9e5)), 1e6, reservation);
+  assert.ok(reservation.bytes > before + 2e6, `${reservation.bytes}`);
 });

@@ -57,11 +57,6 @@ describe('static files', () => {
     assert.match(headerOf(response, 'ETag') ?? '', /^W\/"[\w-]{22}"$/);
   });
 
-  it('calls a file of unknown kind bytes', async () => {
-    const response = await files()(requestWith(), 'strange.xyz');
-    assert.equal(headerOf(response, 'Content-Type'), 'application/octet-stream');
-  });
-
   it('sends a packed text packed to those who take gzip and plain to all others', async (t) => {
     const cases: [string | undefined, boolean][] = [
       ['gzip', true],
@@ -120,16 +115,6 @@ describe('static files', () => {
     for (const name of names) {
       await assert.rejects(endpoint(requestWith(), name), isNotFound, name);
     }
-  });
-
-  it('reads nothing until it is asked, and each file once', async () => {
-    const late = join(parent, 'late');
-    const endpoint = createStaticFiles(late, []).serve;
-    await mkdir(late);
-    await writeFile(join(late, 'a.txt'), 'first');
-    assert.equal(textOf(await endpoint(requestWith(), 'a.txt')), 'first');
-    await writeFile(join(late, 'a.txt'), 'second');
-    assert.equal(textOf(await endpoint(requestWith(), 'a.txt')), 'first');
   });
 
   it('has no files where there is no folder', async () => {

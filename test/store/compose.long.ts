@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
+import { parse } from 'yaml';
 import { assertWhole, fanOut } from '../support/fan-out.ts';
 import { pluck } from '../support/lists.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
@@ -14,18 +15,15 @@ import { database } from '../support/shared-postgres.ts';
 import { projectFolder } from '../support/source.ts';
 import { createDirectory } from '../support/uploads.ts';
 
-/** `${NAME:-default}` and quotes, as Compose reads them. */
+/** `${NAME:-default}`, as Compose reads it. */
 function fill(text: string): string {
-  return text.replaceAll(/\$\{\w+:-(.*?)\}/g, '$1').replaceAll(/^'|'$/g, '');
+  return text.replaceAll(/\$\{\w+:-(.*?)\}/g, '$1');
 }
 
-/** The lines of one indentation below a key, up to the next line that is indented less. */
-function blockOf(text: string, key: string): readonly string[] {
-  const block = new RegExp(String.raw`^( *)${key}: *(?:&\w+)?\n((?:\1 +.*\n|\n)+)`, 'm').exec(text);
-  assert.ok(block?.[2] !== undefined, `there is no ${key}`);
-  const lines = block[2].split('\n').filter((line) => !/^ *(?:#.*)?$/.test(line));
-  const indent = Math.min(...lines.map((line) => line.search(/\S/)));
-  return lines.filter((line) => line.search(/\S/) === indent).map((line) => line.trim());
+interface Compose {
+  readonly services: Readonly<
+    Record<string, { readonly environment: object; readonly volumes: readonly string[] }>
+  >;
 }
 
 /** Each connection to the next node that takes it. */
@@ -48,13 +46,11 @@ async function startProxy(context: TestContext, urls: readonly string[]): Promis
 
 it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (context) => {
   const text = await readFile(join(projectFolder, 'deploy/compose.yaml'), 'utf8');
-  const services = blockOf(text, 'services');
-  const count = services.filter((line) => /^node\d: \*node$/.test(line)).length;
-  assert.equal(count, 3);
-  const settings = blockOf(text, 'environment').map((line) => {
-    const colon = line.indexOf(': ');
-    return [line.slice(0, colon), fill(line.slice(colon + 2))] as const;
-  });
+  const { services } = parse(text) as Compose;
+  const names = Object.keys(services).filter((name) => /^node\d$/.test(name));
+  assert.equal(names.length, 3);
+  const { environment, volumes } = services[names[0] ?? ''] ?? assert.fail();
+  const settings = Object.entries(environment).map(([name, value]) => [name, fill(String(value))]);
   const env: Record<string, string> = { ...Object.fromEntries(settings), NODE_ENV: 'production' };
   // The clients of this test have no accounts, and comment on a post of the demo data.
   assert.deepEqual([env['REQUIRE_AUTH'], env['DEMO_DATA']], ['owners', 'false']);
@@ -64,7 +60,7 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   delete env['ADMIN_PORT'];
 
   // The volume that all nodes mount.
-  assert.deepEqual(blockOf(text, 'volumes'), [`- files:${env['UPLOAD_DIR']}`]);
+  assert.deepEqual(volumes, [`files:${env['UPLOAD_DIR']}`]);
   env['UPLOAD_DIR'] = await createDirectory(context);
   const secrets = await createDirectory(context);
 
@@ -78,7 +74,7 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
     await writeFile(env[name], `${value}\n`);
   }
 
-  const nodes = await Promise.all(Array.from({ length: count }, () => startNode(context, env)));
+  const nodes = await Promise.all(names.map(() => startNode(context, env)));
   const url = await startProxy(context, pluck(nodes, 'url'));
   const behind = nodes.map((node) => ({ ...node, url }));
   assertWhole(await fanOut({ nodes: behind, subscribers: 6, comments: 250, writers: 6 }));

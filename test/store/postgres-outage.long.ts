@@ -6,7 +6,6 @@ import { describe, it } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import { createServer, sql } from '../../dist/store/postgres/client/connection.js';
 import { Pool } from '../../dist/store/postgres/client/pool.js';
-import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.ts';
 import { file, form, postForm, refusal } from '../support/files.ts';
 import { times } from '../support/lists.ts';
@@ -181,47 +180,34 @@ describe('PostgreSQL', { skip }, () => {
     );
   });
 
-  it('brings the tables up to date beside a reader, and stops no other one', async (context) => {
-    const url = await database.createDatabase();
-    await migrateTo(url, 4);
-    const dump = openSession(context, url);
-    const lines: string[] = [];
-    const log = (_level: string, event: string): number => lines.push(event);
-    let opening: Promise<Store> | undefined;
-    await dump.begin(async () => {
-      await dump`LOCK TABLE inkwell.comments IN ACCESS SHARE MODE`;
-      opening = openStore(url, driverOptions({ log }));
-      await until('the line', () => lines.includes('waiting for the tables of the database'));
-      for (let again = 0; again < 100; again += 1) {
-        const asked = performance.now();
-        await database.query(url, 'SELECT FROM inkwell.comments');
-        assert.ok(performance.now() - asked < 2_000, `round ${again}`);
-      }
-    });
-    const store = await opening;
-    context.after(() => store?.close());
-    const { id } = made(await store?.posts.create(draft));
-    assert.ok(await store?.comments.add(id, 'c'));
-  });
-
-  it('keeps the steps of a migration that were done before one that has to wait', async (context) => {
-    const url = await database.createDatabase();
-    await migrateTo(url, 7);
-    const writer = openSession(context, url);
-    let opening: Promise<Store> | undefined;
-    await writer.begin(async () => {
-      await writer`UPDATE inkwell.posts SET title = 'a'`;
+  for (const [what, steps, lock] of [
+    ['a reader', 4, 'LOCK TABLE inkwell.comments IN ACCESS SHARE MODE'],
+    ['a writer', 7, `UPDATE inkwell.posts SET title = 'a'`],
+  ] as const) {
+    it(`brings the tables up to date beside ${what}, step by step, and stops nobody else`, async (t) => {
+      const url = await database.createDatabase();
+      await migrateTo(url, steps);
+      const other = openSession(t, url);
       const lines: string[] = [];
       const log = (_level: string, event: string): number => lines.push(event);
-      opening = openStore(url, driverOptions({ log }));
-      await until('the line', () => lines.includes('waiting for the tables of the database'));
-      const [state] = await writer`SELECT version FROM inkwell.schema_state`;
-      assert.equal(state?.['version'], 9);
-      // A step that is done locks nothing.
-      await database.query(url, 'SELECT FROM inkwell.articles');
+      const opening = await other.begin(async () => {
+        await other.run(lock);
+        const store = openStore(url, driverOptions({ log }));
+        await until('the line', () => lines.includes('waiting for the tables of the database'));
+        for (let again = 0; again < 100; again += 1) {
+          const asked = performance.now();
+          // A step that is done locks nothing.
+          await database.query(url, 'SELECT FROM inkwell.comments, inkwell.articles');
+          assert.ok(performance.now() - asked < 2_000, `round ${again}`);
+        }
+        const [state] = await other.run('SELECT version FROM inkwell.schema_state');
+        if (steps === 7) assert.equal(state?.['version'], 9);
+        return { store };
+      });
+      const store = await opening.store;
+      t.after(() => store.close());
+      const { id } = made(await store.posts.create(draft));
+      assert.ok(await store.comments.add(id, 'c'));
     });
-    const store = await opening;
-    context.after(() => store?.close());
-    assert.ok(await store?.posts.create(draft));
-  });
+  }
 });

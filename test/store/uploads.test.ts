@@ -66,33 +66,6 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       end();
     });
 
-    it('gives one file by its name, as it is then, and none by another', async (t) => {
-      const { one, other } = await open(t);
-      const names = ['a', 'A', '__proto__', 'ä\0'];
-      await store(one, Object.fromEntries(names.map((name) => [name, `${name} 1`])));
-      for (const name of names) assert.deepEqual(await readOne(other, name), `${name} 1`, name);
-      await store(one, { A: 'two' });
-      assert.equal(await readOne(other, 'A'), 'two');
-      for (const name of ['b', '', 'a%', 'toString']) {
-        assert.deepEqual(await other.list(name), [], name);
-      }
-    });
-
-    it('reads any range of a file', async (t) => {
-      const { one } = await open(t);
-      const content = Array.from({ length: 40_000 }, (_, at) => at).join(' ');
-      await store(one, { a: content });
-      const [file] = await one.list('a');
-      assert.ok(file !== undefined);
-      const place = fc.nat({ max: content.length });
-      const property = fc.asyncProperty(place, place, async (from, to) => {
-        const [start, end] = [Math.min(from, to), Math.max(from, to)];
-        const found = await readFile(one, file, { start, end });
-        assert.equal(found.toString(), content.slice(start, end));
-      });
-      await fc.assert(property, { numRuns: cases(100) });
-    });
-
     it('removes a file for all nodes, and keeps it for its readers', async (t) => {
       const { one, other } = await open(t, { filesMax: 2 });
       await store(one, { a: 'first', b: '2' });
@@ -217,18 +190,6 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await assert.rejects(async () => one.list('a'), withCode('draining'));
     });
 
-    it('keeps a large file byte for byte, whatever its chunks', async (t) => {
-      const { one } = await open(t);
-      const chunks = times(700).map((at) => Buffer.alloc((at * 37) % 9_000, at));
-      const upload = one.begin();
-      const file = await upload.write('large', bytes(...chunks));
-      await upload.commit([file]);
-      const whole = Buffer.concat(chunks);
-      assert.equal(file.size, whole.length);
-      assert.ok((await readFile(one, file)).equals(whole));
-      await upload.close();
-    });
-
     it('writes what a full disk takes only in pieces', async (t) => {
       const { one } = await open(t);
       faults.writeBytesMax = 3;
@@ -252,12 +213,6 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       assert.deepEqual(await list(), []);
     });
   });
-}
-
-async function readOne(uploads: Uploads, name: string): Promise<string> {
-  const [file] = await uploads.list(name);
-  assert.ok(file !== undefined && file.storedName === name);
-  return (await readFile(uploads, file)).toString();
 }
 
 function hash(content: string): string {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Answered, sendUntilAnswered, type Write } from './lossy-proxy.ts';
+import { multipartBody, multipartType, part } from './multipart.ts';
 
 const atOnce = 40;
 const json = 'application/json';
@@ -25,16 +26,23 @@ export async function prepare(url: string): Promise<Places> {
   return { post, article: `/api${article}` };
 }
 
-/** One intent of four is a comment, a post, a todo, and an addition to an article each. */
+/** Of a file with this name. */
+const contentOf = (name: string): string => name.padEnd(20_000, '.');
+
+/** One intent of five is a comment, a post, a todo, an addition to an article, and a file each. */
 function toWrite({ post, article }: Places, at: number): Write {
   const key = randomUUID();
   const text = `intent ${at}`;
   const creating = (path: string, value: object): Write => {
     return { method: 'POST', path, type: json, body: JSON.stringify(value), key };
   };
-  if (at % 4 === 0) return creating(`${post}/comments`, { content: text });
-  if (at % 4 === 1) return creating('/posts', { title: text, content: 'text' });
-  if (at % 4 === 2) return creating('/api/todos', { title: text });
+  if (at % 5 === 0) return creating(`${post}/comments`, { content: text });
+  if (at % 5 === 1) return creating('/posts', { title: text, content: 'text' });
+  if (at % 5 === 2) return creating('/api/todos', { title: text });
+  if (at % 5 === 4) {
+    const body = multipartBody([part('part', contentOf(text), { fileName: text })]).toString();
+    return { method: 'POST', path: '/api/multiparts/list', type: multipartType, body, key };
+  }
   const body = JSON.stringify([{ op: 'add', path: '/seen/-', value: at }]);
   return { method: 'PATCH', path: article, type: 'application/json-patch+json', body, key };
 }
@@ -61,7 +69,7 @@ export function sendIntents(port: number, places: Places, count: number) {
   return { answers: all, done: () => done };
 }
 
-/** Each intent is one record, and its answer names this record. */
+/** Each intent is one record, or one whole file, and its answer names this record. */
 export async function checkOnce(
   url: string,
   { post, article }: Places,
@@ -80,7 +88,7 @@ export async function checkOnce(
     ...(await textsOf('/api/todos', '/api/todos', 'title')),
   ];
   const told = answers.flatMap(({ status, location }, at) => {
-    assert.equal(status, at % 4 === 3 ? 204 : 201, `intent ${at}`);
+    assert.equal(status, [201, 201, 201, 204, 200][at % 5], `intent ${at}`);
     if (location === undefined) return [];
     return [[new URL(location, url).pathname, `intent ${at}`] as const];
   });
@@ -88,9 +96,21 @@ export async function checkOnce(
     `${a[1]} ${a[0]}` < `${b[1]} ${b[0]}` ? -1 : 1;
   assert.deepEqual(stored.toSorted(byText), told.toSorted(byText));
   const { seen } = (await read(article)) as { readonly seen: readonly number[] };
-  const changes = [...answers.keys()].filter((at) => at % 4 === 3);
+  const ofKind = (kind: number) => [...answers.keys()].filter((at) => at % 5 === kind);
   assert.deepEqual(
     seen.toSorted((a, b) => a - b),
-    changes,
+    ofKind(3),
   );
+  const listed = (await read('/files')) as readonly { readonly name: string }[];
+  const names = listed.map(({ name }) => name).filter((name) => name.startsWith('intent '));
+  assert.deepEqual(
+    names.toSorted(),
+    ofKind(4)
+      .map((at) => `intent ${at}`)
+      .toSorted(),
+  );
+  for (const name of names) {
+    const file = await fetch(`${url}/files/${encodeURIComponent(name)}`);
+    assert.equal(await file.text(), contentOf(name), name);
+  }
 }

@@ -4,11 +4,11 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { openWatchedPage } from './browser.ts';
+import { findPort } from './postgres.ts';
 import { startServer } from './server.ts';
 import { projectFolder } from './source.ts';
 import { until } from './until.ts';
@@ -19,16 +19,6 @@ const program = '/usr/sbin/nginx';
 /** For `skip` of a suite: false, or why the suite cannot run. */
 export const noNginx =
   spawnSync(program, ['-v'], { stdio: 'ignore' }).status !== 0 && 'there is no nginx here';
-
-/** A port that nothing listens to at the moment. */
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** The example with the ports and the folder of this test. */
 async function startNginx(t: TestContext, inkwellPort: number): Promise<string> {
