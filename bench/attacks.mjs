@@ -15,16 +15,16 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { besides } from '#support/beside.js';
 import { startPostgres } from '#support/postgres.js';
 import { runProgram } from '#support/program.js';
-import { findShapes, shapes } from '#support/shapes.js';
 import { documents, longTitle } from '#support/turn-attacks.js';
+import { besides } from './beside.mjs';
 import { addComment, authorize, createPost, mutate } from './fill.mjs';
 import { probe, start, stop, topMemory } from './processes.mjs';
 import { begin } from './report.mjs';
 import { send } from './scenarios.mjs';
 import { serviceSettings } from './service.mjs';
+import { findShapes, shapes } from './shapes.mjs';
 
 const { options, report } = begin({
   shapes: 'all',
@@ -155,7 +155,7 @@ function startAttacker(shape, target) {
  * Stores what the shape needs. Returns an attacked post, one of honest clients, and a token.
  *
  * @param {string} url
- * @param {import('#support/shapes.js').Shape} shape
+ * @param {import('./shapes.mjs').Shape} shape
  */
 async function fill(url, { stored, env }) {
   const headers = await authorize(url);

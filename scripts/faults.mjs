@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { transform } from 'esbuild';
-import { countIn, readFaults } from '../dist-test/support/fault-list.js';
+import { countIn, readFaults } from './fault-list.mjs';
 import { toBuiltImports } from './built-imports.mjs';
 
 const project = join(import.meta.dirname, '..');

@@ -90,7 +90,8 @@ const benches: Readonly<Record<string, Bench>> = {
 };
 
 /** What others start. */
-const parts = 'attacker bare-server chart fill load probe processes report scenarios service';
+const parts =
+  'attacker bare-server beside chart fill load probe processes report scenarios service shapes';
 
 describe('the programs in bench/', () => {
   let folder: string;

@@ -17,30 +17,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { projectFolder } from './source.ts';
 
-export interface NoticingTest {
-  /** A file below test/. */
-  readonly file: string;
-  /** A text that names of tests contain; undefined: all tests of the file. */
-  readonly name: string | undefined;
-  readonly isLong: boolean;
-}
-
-export interface Fault {
-  /** The name of its list: a folder of src/, or `root`. */
-  readonly room: string;
-  readonly name: string;
-  /** The file that promises it, and words of the promise. */
-  readonly promise: { readonly file: string; readonly words: string | undefined };
-  /** A file below src/. */
-  readonly file: string;
-  readonly text: string;
-  readonly replacement: string;
-  readonly tests: readonly NoticingTest[];
-}
-
-export function readFaults(folder = join(projectFolder, 'test/faults')): readonly Fault[] {
+export function readFaults(folder = join(import.meta.dirname, '..', 'test', 'faults')) {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.diff'))
     .toSorted()
@@ -50,24 +28,24 @@ export function readFaults(folder = join(projectFolder, 'test/faults')): readonl
 }
 
 /** Throws for a block that is not one. */
-export function parseFaults(room: string, text: string): readonly Fault[] {
+function parseFaults(room, text) {
   return text
     .split(/\n\n+/)
     .filter((block) => block.trim() !== '')
     .map((block) => parseFault(room, block.trim().split('\n')));
 }
 
-function parseFault(room: string, lines: readonly string[]): Fault {
-  const all = (start: string): readonly string[] =>
+function parseFault(room, lines) {
+  const all = (start) =>
     lines.filter((line) => line.startsWith(start)).map((line) => line.slice(start.length));
-  const one = (start: string): string => {
+  const one = (start) => {
     const [found, second] = all(start);
     if (found !== undefined && second === undefined) return found;
     throw new Error(
       `test/faults/${room}.diff: one line "${start}" is needed in:\n${lines.join('\n')}`,
     );
   };
-  const toTest = (isLong: boolean) => (given: string) => {
+  const toTest = (isLong) => (given) => {
     const [file, name] = split(given);
     return { file, name, isLong };
   };
@@ -84,12 +62,12 @@ function parseFault(room: string, lines: readonly string[]): Fault {
 }
 
 /** At the first colon with a blank. */
-function split(text: string): readonly [string, string | undefined] {
+function split(text) {
   const at = text.indexOf(': ');
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 2)];
 }
 
 /** How often a text stands in another. */
-export function countIn(text: string, part: string): number {
+export function countIn(text, part) {
   return part === '' ? 0 : text.split(part).length - 1;
 }

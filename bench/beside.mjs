@@ -1,37 +1,15 @@
 /** What honest clients ask for while one attack goes on, and what became of that. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type Ask,
-  askRepeatedly,
-  isGood,
-  type Pace,
-  patience,
-  posted,
-  sendSlowly,
-  type Server,
-  type Share,
-  type SlowRequest,
-  uploaded,
-} from './honest.ts';
-import { connectReady, subscribe } from './ws-clients.ts';
+import { askRepeatedly, isGood, patience, posted, sendSlowly, uploaded } from '#support/honest.js';
+import { connectReady, subscribe } from '#support/ws-clients.js';
 
-export type Beside = keyof typeof besides;
-
-export interface Served extends Readonly<Share> {
-  /** The longest that one took, in milliseconds. */
-  readonly longest: number;
-}
-
-interface Honest extends Server {
-  /** The id of a post that is there, and that nobody else writes to. */
-  readonly post: string;
-  /** Begin nothing any more. */
-  readonly over: AbortSignal;
-}
-
-/** Slow bodies; one that stands still for some seconds is honest too. */
-const slow: readonly (readonly [SlowRequest, Pace])[] = [
+/**
+ * Slow bodies; one that stands still for some seconds is honest too.
+ *
+ * @type {[import('#support/honest.js').SlowRequest, import('#support/honest.js').Pace][]}
+ */
+const slow = [
   [uploaded, { bytesPerSecond: 4_000 }],
   [uploaded, { bytesPerSecond: 8_000 }],
   [posted, { bytesPerSecond: 2_000 }],
@@ -41,7 +19,7 @@ const slow: readonly (readonly [SlowRequest, Pace])[] = [
 const slowAtOnce = 4;
 
 export const besides = {
-  async uploads(honest: Honest): Promise<Served> {
+  async uploads(honest) {
     const all = slow.flatMap((one) => Array.from({ length: slowAtOnce }, () => one));
     const served = await Promise.all(
       all.map(([what, pace]) => repeatedly(honest, 0, () => sendSlowly(honest, what, pace))),
@@ -53,14 +31,14 @@ export const besides = {
     };
   },
 
-  logins: (honest: Honest): Promise<Served> =>
+  logins: (honest) =>
     repeatedly(honest, 1_000, async (round) => {
       const body = { username: 'user', password: 'password' };
       const headers = { 'X-Forwarded-For': `192.0.2.${round % 8}` };
       return isGood(await send(honest, ['POST', '/auth/login', body], headers), 200);
     }),
 
-  changes: (honest: Honest): Promise<Served> =>
+  changes: (honest) =>
     repeatedly(honest, 100, async (round) => {
       const body = [{ op: 'add', path: '/honest', value: round }];
       const headers = { 'Content-Type': 'application/json-patch+json' };
@@ -68,7 +46,7 @@ export const besides = {
     }),
 
   /** A comment, until its event comes. */
-  async events(honest: Honest): Promise<Served> {
+  async events(honest) {
     const client = await connectReady(honest.port);
     client.send(
       subscribe('s', `subscription { commentAdded(postId: "${honest.post}") { content } }`),
@@ -86,23 +64,20 @@ export const besides = {
   },
 };
 
-function send(
-  honest: Honest,
-  [method, path, body]: readonly [method: string, path: string, body: unknown],
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Response> {
-  return fetch(`http://127.0.0.1:${honest.port}${path}`, {
+function send(honest, [method, path, body], headers = {}) {
+  const init = {
     method,
     body: JSON.stringify(body),
     headers: { 'Content-Type': 'application/json', ...headers },
     signal: patience(honest),
-  });
+  };
+  return fetch(`http://127.0.0.1:${honest.port}${path}`, init);
 }
 
-async function repeatedly({ over }: Honest, everyMilliseconds: number, ask: Ask): Promise<Served> {
-  const share: Share = { asked: 0, refused: 0 };
+async function repeatedly({ over }, everyMilliseconds, ask) {
+  const share = { asked: 0, refused: 0 };
   let longest = 0;
-  const timed: Ask = async (round) => {
+  const timed = async (round) => {
     const begun = performance.now();
     try {
       return await ask(round);

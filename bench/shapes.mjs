@@ -1,32 +1,33 @@
 /** Attacks of one shape each, which `bench/attacks.mjs` runs alone (bench/README.md). */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Attack } from './attacks.ts';
-import type { Beside } from './beside.ts';
-import { sized, type Sized } from './turn-attacks.ts';
+import { sized } from '#support/turn-attacks.js';
 
-export interface Shape {
-  readonly attack: Sized;
-  /** What is stored before. `thousand`: posts; `posts` and `comments`: as many as are asked for. */
-  readonly stored?: 'articles' | 'thousand' | 'posts' | 'titles' | 'comments';
-  /** Settings of the server beside the defaults. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** Who asks for something beside the attack, and is not to be refused. */
-  readonly beside?: Beside;
-}
+/**
+ * `stored` before: `thousand` posts, `posts` and `comments` as many as are asked for. `env`: settings
+ * of the server beside the defaults. `beside`: who asks for something beside the attack, and is not
+ * to be refused.
+ *
+ * @typedef {{
+ *   attack: import('#support/turn-attacks.js').Sized;
+ *   stored?: 'articles' | 'thousand' | 'posts' | 'titles' | 'comments';
+ *   env?: Record<string, string>;
+ *   beside?: keyof typeof import('./beside.mjs').besides;
+ * }} Shape
+ */
 
 /** All at once. */
 const together =
-  (...attacks: readonly Attack[]): Attack =>
+  (...attacks) =>
   (target) =>
     Promise.all(attacks.map((attack) => attack(target)));
 
-const chunked = ['a post', 'an upload', 'a query', 'unread'] as const;
-const chunks: Sized = (connections) =>
+const chunked = ['a post', 'an upload', 'a query', 'unread'];
+const chunks = (connections) =>
   together(...chunked.map((what) => sized[`chunks of a byte, ${what}`](connections / 4)));
 
 /** Removes the post with most comments, a moment after the attack has begun. */
-const removal: Attack = async ({ port, posts: [id = ''] }) => {
+const removal = async ({ port, posts: [id = ''] }) => {
   await delay(500);
   // Where it is refused, nothing is to be measured.
   return fetch(`http://127.0.0.1:${port}/posts/${id}`, { method: 'DELETE' }).catch(() => undefined);
@@ -37,7 +38,8 @@ const members = { REQUIRE_AUTH: 'members' };
 const proxied = { TRUSTED_PROXIES: '127.0.0.1' };
 const waiting = sized['patches of 16 KiB that wait'];
 
-export const shapes: Readonly<Record<string, Shape>> = {
+/** @type {Record<string, Shape>} */
+export const shapes = {
   none: { attack: () => () => undefined },
   'T1-escaped': {
     attack: sized['merge patches of a large article, names with escapes'],
@@ -105,7 +107,7 @@ export const shapes: Readonly<Record<string, Shape>> = {
 };
 
 /** Names of shapes; `all` for all. Throws if one is none. */
-export function findShapes(names: string): readonly string[] {
+export function findShapes(names) {
   const all = Object.keys(shapes);
   const found = names === 'all' ? all : names.split(',');
   const unknown = found.filter((name) => !all.includes(name));
