@@ -185,19 +185,21 @@ test(
   },
 );
 
-test('the header of another format, or of a newer version, is refused', async () => {
+test('the header of another format or of a newer version, or without a counter, is refused', async () => {
   const store = durableStores.find(({ skip }) => skip === false);
-  for (const first of [
-    { ...header, version: 2 },
-    { ...header, format: 'x' },
-  ]) {
+  for (const [member, reason] of [
+    [{ version: 2 }, /^inkwell: Line 1: is the header of another format/],
+    [{ format: 'x' }, /^inkwell: Line 1: is the header of another format/],
+    [{ articleCounter: -1 }, /^inkwell: Line 1: articleCounter must be a whole number/],
+    [{ articleCounter: 1.5 }, /^inkwell: Line 1: articleCounter must be a whole number/],
+  ] as const) {
     const STORE_URL = await store?.newUrl({ after });
-    const given = toText([first, ...records, end]);
+    const given = toText([{ ...header, ...member }, ...records, end]);
     const running = runCommandHere(['import'], {
       env: { STORE_URL: STORE_URL ?? '' },
       input: given,
     });
-    await fails(running, /^inkwell: Line 1: is the header of another format/);
+    await fails(running, reason);
   }
 });
 
