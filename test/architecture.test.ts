@@ -185,11 +185,6 @@ describe('the sources', () => {
     assertNone(linesWith(/^(?:export )?const \w+(?:: (?!Readonly|readonly).*)? = (?:\[\]|\{\});$/));
   });
 
-  it('have no default export and no decorator', () => {
-    assertNone(linesWith(/\bexport default\b/));
-    assertNone(linesWith(/^\s*@\w+\(/));
-  });
-
   it(`lie in folders of ${filesPerFolderMax} files at most`, () => {
     const folders = sources.map(({ path }) => path.replace(/[^/]+$/, ''));
     const isFull = (folder: string): boolean =>

@@ -77,39 +77,6 @@ test('a long value is cut', () => {
   assert.ok((lines[0]?.length ?? 0) < 2_200);
 });
 
-test('lines beyond the limit of a second are counted and told in one line', () => {
-  const { log, lines, at } = collect(3);
-  for (let count = 0; count < 1_000; count += 1) log('info', 'e');
-  assert.equal(lines.length, 3);
-  at(1_000);
-  for (let count = 0; count < 1_000; count += 1) log('info', 'e');
-  assert.equal(lines.length, 7);
-  const { event, dropped } = JSON.parse(lines[3] ?? '') as Record<string, unknown>;
-  assert.deepEqual([event, dropped], ['log lines dropped', 997]);
-  at(5_000);
-  log('info', 'last');
-  assert.equal(lines.length, 9);
-});
-
-test('lines that nobody takes are counted over the seconds, and told of once', () => {
-  const { log, lines, take, at } = collect(3);
-  log('info', 'first');
-  take(false);
-  for (let second = 0; second < 5; second += 1) {
-    at(second * 1_000);
-    log('info', 'lost');
-  }
-  take(true);
-  log('info', 'in the same second');
-  at(9_000);
-  log('info', 'last');
-  log('info', 'very last');
-  const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-  const found = events.map(({ event, dropped }) => [event, dropped].join(' '));
-  const due = ['first ', 'in the same second ', 'log lines dropped 5', 'last ', 'very last '];
-  assert.deepEqual(found, due);
-});
-
 test('pretty: the time, the level, the event, then facts in one line', () => {
   const { log, lines, at } = collect(9, { format: 'pretty' });
   at(Date.UTC(2026, 0, 2, 3, 4, 5, 6));

@@ -53,12 +53,6 @@ describe('a start', { concurrency: true }, () => {
     assert.equal(server.errors(), `inkwell: PORT: port ${port} of 127.0.0.1 is in use.\n`);
     assert.deepEqual(await readdir(server.folder), []);
   });
-
-  test('on an address that is none ends with one line', async (t) => {
-    const server = await run(t, { env: { HOST: '203.0.113.1' } });
-    assert.equal((await server.ended()).code, 1);
-    assert.match(server.errors(), /^inkwell: HOST, PORT: .*\n$/);
-  });
 });
 
 describe('a stop', { concurrency: true }, () => {

@@ -122,11 +122,6 @@ test('what is no patch document is invalid_patch', () => {
   }
 });
 
-test('the refusal of a patch document says what is wrong where', () => {
-  assert.throws(() => patch({}, {}), /: the body must /);
-  assert.throws(() => patch({}, [{ op: 'spam', path: '/a' }]), /: \/0\/op must /);
-});
-
 test('a patch document is judged before the first operation is applied', () => {
   assert.equal(refusal({}, [{ op: 'remove', path: '/none' }, { op: 'spam' }]), 'invalid_patch');
 });

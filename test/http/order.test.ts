@@ -277,24 +277,3 @@ test('a reset while an upgrade, CONNECT or bad bytes wait for a response harms n
   }
   assert.equal((await server.fetch('/hello')).status, 200);
 });
-
-test('bad bytes in many packets behind a slow answer are refused once', async (t) => {
-  const warnings: string[] = [];
-  const hear = (warning: Error): void => void warnings.push(warning.message);
-  process.on('warning', hear);
-  t.after(() => process.off('warning', hear));
-  const { client } = await startCounting(t);
-  client.socket.pause();
-  client.send(get('/large'));
-  client.socket.on('data', () => client.socket.pause());
-  // What is sent behind the refusal meets a closed connection.
-  client.socket.on('error', () => undefined);
-  const ended = new Promise((resolve) => client.socket.once('close', resolve));
-  const again = setInterval(() => {
-    client.send('rubbish\r\n\r\n');
-    client.socket.resume();
-  }, 1);
-  t.after(() => clearInterval(again));
-  await ended;
-  assert.deepEqual(warnings, []);
-});

@@ -117,11 +117,6 @@ describe('static files', () => {
     }
   });
 
-  it('has no files where there is no folder', async () => {
-    const endpoint = createStaticFiles(join(folder, 'missing'), []).serve;
-    await assert.rejects(endpoint(requestWith(), 'index.html'), isNotFound);
-  });
-
   it('tries again after a folder that could not be read', async () => {
     const flaky = join(parent, 'flaky');
     await writeFile(flaky, 'not a folder');

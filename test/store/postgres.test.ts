@@ -104,26 +104,6 @@ test('a comment waits for those that were numbered before it', { skip }, async (
   assert.deepEqual(heard, ['first', 'second']);
 });
 
-test('a store tells every node of every comment, in the stored order', { skip }, async (t) => {
-  const url = await database.emptyDatabase();
-  const nodes = [await openOn(t, url), await openOn(t, url), await openOn(t, url)] as const;
-  const allHeard = nodes.map(async ({ comments }) => {
-    const heard: string[] = [];
-    await new Promise<void>((resolve) => {
-      comments.watch(({ comment: { id } }) => {
-        if (heard.push(id) === 300) resolve();
-      });
-    });
-    return heard;
-  });
-  const { id } = await nodes[0].posts.create({ title: 'a', content: 'b', authorId: null });
-  await watching(nodes);
-  await Promise.all(times(300).map(async (at) => nodes[at % 3]?.comments.add(id, String(at))));
-  const heard = await Promise.all(allHeard);
-  const stored = pluck(await allOf(nodes[0].comments.ofPost(id)), 'id');
-  for (const [at, ids] of heard.entries()) assert.deepEqual(ids, stored, `ids ${at}`);
-});
-
 test('a store that was closed refuses at once', { skip }, async (t) => {
   const store = await openOn(t, await database.clearedDatabase());
   await store.close();
