@@ -54,24 +54,20 @@ test('50,000 values of a body are read, more are 413 wherever JSON is sent (R39)
     ['POST', '/graphql', { query: '{ __typename }' }],
   ] as const;
   for (const [method, path, body] of bodies) {
-    await t.test(`${method} ${path}`, async () => {
-      const more = async (count: number): Promise<Response> =>
-        server.send(method, path, { ...body, x: Array.from({ length: count }, () => 0) });
-      assert.ok((await more(49_900)).ok, path);
-      const response = await more(50_000);
-      assert.equal(response.status, 413, path);
-      assert.match(await response.text(), /more than 50000 values/);
-    });
+    const more = async (count: number): Promise<Response> =>
+      server.send(method, path, { ...body, x: Array.from({ length: count }, () => 0) });
+    assert.ok((await more(49_900)).ok, path);
+    const response = await more(50_000);
+    assert.equal(response.status, 413, path);
+    assert.match(await response.text(), /more than 50000 values/, path);
   }
   const operations = Array.from({ length: 10_000 }, () => ({ op: 'remove', path: '/x', more: 0 }));
   for (const [type, body] of [
     [jsonPatch, operations],
     [mergePatch, { x: operations }],
   ] as const) {
-    await t.test(JSON.stringify([type, body]).slice(0, 100), async () => {
-      const response = await server.patch('/api/articles/1', type, body);
-      assert.equal(await saidBy(response), '413 content_too_large');
-    });
+    const response = await server.patch('/api/articles/1', type, body);
+    assert.equal(await saidBy(response), '413 content_too_large', type);
   }
 });
 
@@ -109,10 +105,8 @@ test('a result tells of 20 short errors, and that there are more', async (t) => 
     [create, { title: 'x'.repeat(100_000) }],
     [`mutation { ${blanks} }`],
   ] as const) {
-    await t.test(query.slice(0, 100), async () => {
-      const count = await errorsOf(query, input);
-      // One more may say that there are more.
-      assert.ok(count > 0 && count <= 21, `${count}`);
-    });
+    const count = await errorsOf(query, input);
+    // One more may say that there are more.
+    assert.ok(count > 0 && count <= 21, `${count} of ${query.slice(0, 100)}`);
   }
 });

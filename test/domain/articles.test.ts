@@ -55,7 +55,7 @@ test('a date-time with an offset is accepted and kept as sent', () => {
   assert.equal(json, JSON.stringify({ title: 'x', publishedAt }));
 });
 
-test('every wrong member is named by its place', async (t) => {
+test('every wrong member is named by its place', () => {
   const rows: readonly (readonly [Json, readonly string[]])[] = [
     ...[null, [], 'text', 1, true].map((body) => [body, ['']] as const),
     [{}, ['/title']],
@@ -78,10 +78,8 @@ test('every wrong member is named by its place', async (t) => {
     ],
   ];
   for (const [body, expected] of rows) {
-    await t.test(JSON.stringify([body, expected]).slice(0, 100), async () => {
-      const found = places(() => decodeArticleDraft(body, bytesMax));
-      assert.deepEqual(found, expected, JSON.stringify(body));
-    });
+    const found = places(() => decodeArticleDraft(body, bytesMax));
+    assert.deepEqual(found, expected, JSON.stringify(body));
   }
 });
 

@@ -167,7 +167,7 @@ test('one patch serves two documents and ties them in nothing', () => {
   assert.deepEqual(apply({ n: 2 }), { n: 2, list: [1, 2] });
 });
 
-test('a patch that doubles the document is refused soon, and within 20 MiB of memory', async (t) => {
+test('a patch that doubles the document is refused soon, and within 20 MiB of memory', () => {
   const ways: readonly (readonly [Json, { from: string; path: string }])[] = [
     [{ a: ['text', 'text'] }, { from: '/a', path: '/a/-' }],
     [{ a: [[], {}] }, { from: '/a', path: '/a/0' }],
@@ -175,17 +175,15 @@ test('a patch that doubles the document is refused soon, and within 20 MiB of me
     [{ a: ['long text '.repeat(1_000)] }, { from: '/a', path: '/a/-' }],
   ];
   for (const [document, way] of ways) {
-    await t.test(JSON.stringify(way), async () => {
-      const operations = times(44).map(() => ({ op: 'copy', ...way }));
-      const started = process.cpuUsage();
-      const memory = process.memoryUsage().heapUsed;
-      const code = refusal(document, operations);
-      const grown = process.memoryUsage().heapUsed - memory;
-      const { user, system } = process.cpuUsage(started);
-      assert.equal(code, 'content_too_large', way.path);
-      assert.ok(grown < 20 * 1_048_576, `${grown} bytes`);
-      assertWithin(500, (user + system) / 1_000);
-    });
+    const operations = times(44).map(() => ({ op: 'copy', ...way }));
+    const started = process.cpuUsage();
+    const memory = process.memoryUsage().heapUsed;
+    const code = refusal(document, operations);
+    const grown = process.memoryUsage().heapUsed - memory;
+    const { user, system } = process.cpuUsage(started);
+    assert.equal(code, 'content_too_large', way.path);
+    assert.ok(grown < 20 * 1_048_576, `${grown} bytes`);
+    assertWithin(500, (user + system) / 1_000);
   }
 });
 

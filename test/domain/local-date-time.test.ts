@@ -64,7 +64,7 @@ for (const given of refused) {
   });
 }
 
-test('a date is written as a UTC clock shows it, with the shortest fraction', async (t) => {
+test('a date is written as a UTC clock shows it, with the shortest fraction', () => {
   for (const [written, date] of Object.entries({
     '1970-01-01T00:00:00': 0,
     '2024-05-01T10:15:30.12': '2024-05-01T10:15:30.120Z',
@@ -73,9 +73,7 @@ test('a date is written as a UTC clock shows it, with the shortest fraction', as
     '+12345-01-01T00:00:00': Date.UTC(12_345, 0, 1),
     '-0005-01-01T00:00:00': Date.UTC(-5, 0, 1),
   })) {
-    await t.test(written, async () => {
-      assert.equal(formatLocalDateTime(new Date(date)), written);
-    });
+    assert.equal(formatLocalDateTime(new Date(date)), written, written);
   }
 });
 

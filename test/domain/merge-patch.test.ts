@@ -38,12 +38,10 @@ const appendixA: readonly Row[] = [
   [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
 ];
 
-test('the 15 rows of RFC 7386 appendix A hold', async (t) => {
+test('the 15 rows of RFC 7386 appendix A hold', () => {
   assert.equal(appendixA.length, 15);
   for (const [target, patch, result] of appendixA) {
-    await t.test(JSON.stringify([target, patch]), async () => {
-      assert.deepEqual(merge(target, patch), result, JSON.stringify([target, patch]));
-    });
+    assert.deepEqual(merge(target, patch), result, JSON.stringify([target, patch]));
   }
 });
 

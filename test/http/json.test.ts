@@ -45,7 +45,7 @@ test('`JSON.parse` confuses names with escapes where the service goes around it'
   if (/^v24\.(?:1?[0-9]|2[01])\./.test(process.version)) assert.ok(hasFault);
 });
 
-test('a name with an escape is read as it is, whatever names were read before', async (t) => {
+test('a name with an escape is read as it is, whatever names were read before', () => {
   // Node 24 reads the second name of each pair as the first.
   for (const [before, name, json] of [
     ['\\\\', '"', '\\"'],
@@ -53,10 +53,8 @@ test('a name with an escape is read as it is, whatever names were read before', 
     ['\\\\u0', 'été', '\\u00e9t\\u00e9'],
     ['~\\\\', '~"', '~\\"'],
   ] as const) {
-    await t.test(before, async () => {
-      parseJson(`{"h":[],"${before}":0}`);
-      assert.deepEqual(Object.keys(parseJson(`{"h":1,"${json}" :2}`) as object), ['h', name]);
-    });
+    parseJson(`{"h":[],"${before}":0}`);
+    assert.deepEqual(Object.keys(parseJson(`{"h":1,"${json}" :2}`) as object), ['h', name], before);
   }
   // What JavaScript orders, and a name that looks like it.
   for (const names of ['"\\n":1,"5000000000":2,"b":3', '"7":0,"\\n":1,"4294967295":2,"b":3']) {
@@ -113,18 +111,16 @@ test('a body of nothing is called that', () => {
   for (const nothing of ['', '\uFEFF']) assert.throws(() => parseJson(nothing), /it is empty/);
 });
 
-test('64 levels are read, 65 are not, whatever they are made of (R10)', async (t) => {
+test('64 levels are read, 65 are not, whatever they are made of (R10)', () => {
   const nest = (depth: number, open: string, close: string): string =>
     open.repeat(depth) + '0' + close.repeat(depth);
   for (const [open, close] of [
     ['[', ']'],
     ['{"a":', '}'],
   ] as const) {
-    await t.test(open, async () => {
-      assert.ok(!isRefused(nest(jsonDepthMax, open, close)));
-      assert.ok(isRefused(nest(jsonDepthMax + 1, open, close)));
-      assert.ok(isRefused(nest(100_000, open, close)));
-    });
+    assert.ok(!isRefused(nest(jsonDepthMax, open, close)), open);
+    assert.ok(isRefused(nest(jsonDepthMax + 1, open, close)), open);
+    assert.ok(isRefused(nest(100_000, open, close)), open);
   }
   // Levels side by side do not add up, and brackets in strings are none.
   assert.ok(!isRefused(`[${Array.from({ length: 1_000 }, () => '[[]]').join(',')}]`));

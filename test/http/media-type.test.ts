@@ -47,7 +47,7 @@ test('JSON is application/json or +json, with no charset or UTF-8 (R10)', () => 
   }
 });
 
-test('the best of what is offered is chosen (RFC 9110 §12.5.1)', async (t) => {
+test('the best of what is offered is chosen (RFC 9110 §12.5.1)', () => {
   const rows: readonly (readonly [string | undefined, string | undefined])[] = [
     [undefined, json],
     ['', json],
@@ -71,9 +71,7 @@ test('the best of what is offered is chosen (RFC 9110 §12.5.1)', async (t) => {
     ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', json],
   ];
   for (const [accept, expected] of rows) {
-    await t.test(JSON.stringify([accept, expected]), async () => {
-      assert.equal(negotiate(accept, [json, text]), expected, accept);
-    });
+    assert.equal(negotiate(accept, [json, text]), expected, accept);
   }
 });
 

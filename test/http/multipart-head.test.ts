@@ -73,16 +73,14 @@ suite('a part', () => {
     assert.throws(() => parsePartHead(block), isInvalid);
   });
 
-  test('is never refused for its type', async (t) => {
+  test('is never refused for its type', () => {
     const lines = [
       ['Content-Type: Text/Plain; Charset="ISO-8859-1"', 'text/plain', 'ISO-8859-1'],
       ['Content-Type: weird', 'application/octet-stream', undefined],
     ] as const;
     for (const [line, contentType, charset] of lines) {
-      await t.test(JSON.stringify([line, contentType]), async () => {
-        const found = parse(`Content-Disposition: form-data; name="n"\r\n${line}`);
-        assert.deepEqual(found, { name: 'n', fileName: undefined, contentType, charset });
-      });
+      const found = parse(`Content-Disposition: form-data; name="n"\r\n${line}`);
+      assert.deepEqual(found, { name: 'n', fileName: undefined, contentType, charset }, line);
     }
   });
 

@@ -37,7 +37,7 @@ function createResponder(pool = new MemoryPool(2 ** 30), pageBytes = 0): ToListR
   return createToListResponse({ pool, run: createScheduler().run }, pageBytes);
 }
 
-test('a small list is one buffer, a large one a stream of the same array', async (t) => {
+test('a small list is one buffer, a large one a stream of the same array', async () => {
   const rows: readonly (readonly [number, number, boolean])[] = [
     [0, 0, false],
     [1, 1, false],
@@ -47,17 +47,15 @@ test('a small list is one buffer, a large one a stream of the same array', async
     [isLong ? 350_000 : 35_000, isLong ? 10 : 120, true],
   ];
   for (const [count, length, streamed] of rows) {
-    await t.test(JSON.stringify([count, length]), async () => {
-      const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
-      for (const size of isLong ? [500, 3_000, Infinity] : [500, Infinity]) {
-        const response = await createResponder()(inPages(items, size));
-        assert.equal(response.body instanceof Readable, streamed, `${size}`);
-        const type = ['Content-Type', 'application/json; charset=utf-8'];
-        const tagged = [...type, 'Cache-Control', 'no-cache', 'ETag', '"1"'];
-        assert.deepEqual(response.headers, streamed ? type : tagged, `${size}`);
-        assert.ok((await bodyOf(response)) === JSON.stringify(items), `${size}`);
-      }
-    });
+    const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
+    for (const size of isLong ? [500, 3_000, Infinity] : [500, Infinity]) {
+      const response = await createResponder()(inPages(items, size));
+      assert.equal(response.body instanceof Readable, streamed, `${size}`);
+      const type = ['Content-Type', 'application/json; charset=utf-8'];
+      const tagged = [...type, 'Cache-Control', 'no-cache', 'ETag', '"1"'];
+      assert.deepEqual(response.headers, streamed ? type : tagged, `${size}`);
+      assert.ok((await bodyOf(response)) === JSON.stringify(items), `${size}`);
+    }
   }
 });
 
