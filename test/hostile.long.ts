@@ -20,8 +20,10 @@ interface Payload {
 const json = (path: string, value: unknown): Payload => ({ path, body: JSON.stringify(value) });
 const graphql = (query: string, variables?: unknown): Payload =>
   json('/graphql', { query, variables });
-const batch = (count: number, query: string): Payload =>
-  json('/graphql', Array(count).fill({ query }));
+const batch = (count: number, query: string): Payload => {
+  const operations = many(count, () => ({ query }));
+  return json('/graphql', operations);
+};
 const patch = (operations: readonly unknown[]): Payload => ({
   ...json('/api/articles/1', operations),
   method: 'PATCH',
