@@ -1,4 +1,4 @@
-/** Tokens that belong to a password and to a session (R42). */
+/** Tokens: of which password and session, for how long, in how much memory (R22, R42). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -56,4 +56,28 @@ test('a token is renewed until its session has ended, and one without a login ne
   const { auth_time: _, ...without } = { ...goodClaims, exp: startSeconds + 1_000 };
   const old = claimsOf(tokens.verify(forge(goodHeader, JSON.stringify(without))));
   assert.equal(tokens.renew(old, full), undefined);
+});
+
+test('a token is valid until its last moment, and not a moment longer', () => {
+  const clock = { seconds: startSeconds };
+  const tokens = createOwn([secret], clock);
+  const [remembered, other] = [tokens.sign(account), tokens.sign({ ...account, username: 'b' })];
+  assert.equal(typeof tokens.verify(remembered), 'object');
+  clock.seconds = startSeconds + 59.999;
+  assert.equal(typeof tokens.verify(remembered), 'object');
+  clock.seconds = startSeconds + 60;
+  assert.deepEqual([remembered, other].map(tokens.verify), ['expired', 'expired']);
+});
+
+test('verified tokens are remembered within 4 MiB', () => {
+  const tokens = createOwn();
+  // Of 3,914 characters, each of which counts as three bytes, with 1,280 bytes beside them.
+  const tokenOf = (index: number): string =>
+    tokens.sign({ ...account, username: String(index).padStart(2_700, '0') });
+  assert.equal(tokenOf(0).length, 3_914);
+  const first = tokens.verify(tokenOf(0));
+  for (let index = 1; index < 300; index += 1) tokens.verify(tokenOf(index));
+  assert.equal(tokens.verify(tokenOf(0)), first);
+  for (let index = 300; index < 340; index += 1) tokens.verify(tokenOf(index));
+  assert.notEqual(tokens.verify(tokenOf(0)), first);
 });

@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, it, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { fails, runCommand, runCommandHere } from '../support/command.ts';
+import { fails, runCommandHere } from '../support/command.ts';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 import { durableStores } from '../support/stores.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { exportFrom, importTo, newPlace, type Place } from '../support/transfer.ts';
+import { exportFrom, newPlace, type Place } from '../support/transfer.ts';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
@@ -100,25 +100,4 @@ test('tables of another version are not read', { skip: skipSqlite }, async (t) =
   assert.equal((await runCommandHere(['migrate'], { env })).code, 0);
   inSqlite(path, (file) => file.exec('PRAGMA user_version = 3'));
   await fails(runCommandHere(['export'], { env }), /the tables are of another version: run the/);
-});
-
-test('a store in memory has neither', async () => {
-  for (const name of ['export', 'import']) {
-    await fails(runCommandHere([name]), /STORE_URL: a store in memory is not permanent/);
-  }
-});
-
-test('a whole export is written, however long it is', { skip: skipSqlite }, async (t) => {
-  const [sqlite] = durableStores;
-  if (sqlite === undefined) throw new Error('there is a store');
-  const place = await newPlace(t, sqlite);
-  const content = 'x'.repeat(400_000);
-  const lines = Array.from({ length: 20 }, (_, at) =>
-    JSON.stringify({ key: `${at}`, title: 'a', content, createdAt: '2024-05-01T00:00:00' }),
-  );
-  assert.match((await importTo(place, lines.join('\n'))).output, /^Stored 20 records/);
-  const { output, code } = await runCommand(['export'], { env: place });
-  assert.equal(code, 0);
-  assert.equal(output.split('\n').length, 23);
-  assert.ok(output.endsWith('{"kind":"end"}\n'));
 });

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { toAccountId } from '../../dist/auth/accounts.js';
+import { readPages } from '../support/lists.ts';
 import { startServer } from '../support/server.ts';
 import { durableStores } from '../support/stores.ts';
 import { addAccount, exportFrom, importTo, newPlace, type Place } from '../support/transfer.ts';
@@ -113,15 +114,8 @@ for (const each of durableStores) {
 
       // Lists have them by their times, though the older one came last.
       const server = await startServer(t, { env: { ...place, DEMO_DATA: 'false' } });
-      const titles: unknown[] = [];
-      for (let next = '/posts?limit=1'; next !== '';) {
-        const response = await fetch(server.url + next);
-        const [shown] = (await response.json()) as readonly Line[];
-        titles.push(shown?.['title']);
-        [, next = ''] = /<(.+)>/.exec(response.headers.get('link') ?? '') ?? [];
-      }
-      assert.equal(titles.length, 3);
-      assert.equal(titles[0], 'a');
+      const pages = (await readPages(server, '/posts?limit=1')) as unknown as Line[][];
+      assert.deepEqual([pages.length, pages[0]?.[0]?.['title']], [3, 'a']);
     });
 
     it('are refused by their line if they changed, or have what nobody takes', async (t) => {

@@ -202,13 +202,3 @@ test('the header of another format or of a newer version, or without a counter, 
     await fails(running, reason);
   }
 });
-
-test('arguments are answered with the usage', async () => {
-  for (const [name, sign] of [
-    ['export', '>'],
-    ['import', '<'],
-  ] as const) {
-    const errors = `usage: node dist/server.js ${name} ${sign}store.jsonl\n`;
-    assert.deepEqual(await runCommandHere([name, 'x']), { code: 2, output: '', errors });
-  }
-});

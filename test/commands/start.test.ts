@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
 import { findSettingWarnings } from '../../dist/commands/check.js';
 import { readConfig, settings } from '../../dist/config.js';
-import { runCommand, runCommandHere } from '../support/command.ts';
+import { fails, runCommand, runCommandHere } from '../support/command.ts';
 import { projectFolder } from '../support/source.ts';
 
 describe('arguments', { concurrency: true }, () => {
@@ -36,6 +36,34 @@ describe('arguments', { concurrency: true }, () => {
       await t.test(argument, async () => {
         assert.deepEqual(await run([argument]), { code: 2, output: '', errors: message });
       });
+    }
+  });
+});
+
+describe('commands', { concurrency: true }, () => {
+  it('of a store need one that lasts', async () => {
+    for (const line of ['export', 'import', 'backup x', 'migrate', 'accounts list']) {
+      for (const STORE_URL of ['', 'memory:']) {
+        const running = runCommandHere(line.split(' '), { env: { STORE_URL } });
+        await fails(running, /STORE_URL: .*memory/);
+      }
+    }
+    const env = { STORE_URL: 'postgres://127.0.0.1:1/a' };
+    await fails(runCommandHere(['backup', 'x'], { env }), /STORE_URL: pg_dump makes/);
+  });
+
+  it('with other arguments are answered with the usage', async () => {
+    for (const [lines, usage] of [
+      ['export x', 'export >store.jsonl'],
+      ['import x', 'import <store.jsonl'],
+      ['backup,backup a b,backup --help,backup ', 'backup <file>'],
+      ['migrate now', 'migrate'],
+    ] as const) {
+      const errors = `usage: node dist/server.js ${usage}\n`;
+      for (const line of lines.split(',')) {
+        const ended = await runCommandHere(line.split(' '));
+        assert.deepEqual(ended, { code: 2, output: '', errors }, line);
+      }
     }
   });
 });

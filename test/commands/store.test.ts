@@ -150,22 +150,6 @@ describe('backup of SQLite', { skip: skipSqlite }, () => {
   });
 });
 
-describe('what cannot be', () => {
-  it('a backup of a store in memory or in PostgreSQL', async () => {
-    await fails(here(['backup', 'x'], ''), /STORE_URL: a store in memory is not permanent/);
-    await fails(here(['backup', 'x'], 'postgres://127.0.0.1:1/a'), /STORE_URL: pg_dump makes/);
-    await fails(here(['migrate'], ''), /STORE_URL: a store in memory is not permanent; give/);
-  });
-
-  it('other arguments are answered with the usage', async () => {
-    for (const line of ['backup', 'backup a b', 'backup --help', 'backup ', 'migrate now']) {
-      const usage = line.startsWith('backup') ? 'backup <file>' : 'migrate';
-      const errors = `usage: node dist/server.js ${usage}\n`;
-      assert.deepEqual(await here(line.split(' '), ''), { code: 2, output: '', errors }, line);
-    }
-  });
-});
-
 describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
   it('waits for a database that is not there yet, and says so', async () => {
     const url = await database.emptyDatabase();

@@ -1,10 +1,12 @@
-/** Events with the author of the comment (R48): they wait for no store, and have nothing else. */
+/** Events and the store: those with an author wait alone (R48), and what is away is waited for. */
 
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, test } from 'node:test';
+import { AppError } from '../../dist/errors.js';
 import { startEndpoint } from '../support/graphql-endpoint.ts';
 import { gate } from '../support/http-kit.ts';
 import { made } from '../support/made.ts';
+import { until } from '../support/until.ts';
 import { connectReady, subscribe } from '../support/ws-clients.ts';
 
 describe('an event', () => {
@@ -60,4 +62,21 @@ describe('an event', () => {
     }
     assert.equal(endpoint.subscriptions.count().subscribers, 0);
   });
+});
+
+test('an event whose post cannot be read waits for the store', async (t) => {
+  const endpoint = await startEndpoint(t, { env: { REQUIRE_AUTH: 'owners' } });
+  const { store, postId, subscriptions } = endpoint;
+  await store.posts.update(postId, { status: 'PUBLISHED' });
+  const client = await connectReady(endpoint.port);
+  t.after(() => client.socket.terminate());
+  client.send(subscribe('1', 'subscription { commentAdded { content } }'));
+  await until('a subscriber', () => subscriptions.count().subscribers === 1);
+  const find = t.mock.method(store.posts, 'find');
+  find.mock.mockImplementationOnce(() => {
+    throw new AppError('unavailable', 'away');
+  });
+  endpoint.comment('late');
+  const { type, payload } = await client.next();
+  assert.deepEqual([type, payload], ['next', { data: { commentAdded: { content: 'late' } } }]);
 });

@@ -177,15 +177,6 @@ test('a document deeper than the stack is refused, whatever the limits say', asy
   }
 });
 
-test('fragments that spread each other twice are judged quickly', async () => {
-  let query = '{ allPosts { ...F0 } } ';
-  for (let at = 0; at < 40; at += 1)
-    query += `fragment F${at} on Post { ...F${at + 1} ...F${at + 1} } `;
-  query += 'fragment F40 on Post { id }';
-  // A new engine each time: one that has judged the document keeps it.
-  await assertSoon(2_000, async () => dataOf(await startGraphql().run(query)));
-});
-
 const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
 
 test('the cycle of the schema is cut by the budget, list by list and quickly', async () => {

@@ -40,21 +40,15 @@ describe('updatePost', { concurrency: true }, () => {
     const before = (await read(server, `/posts/${id}`)) as object;
     const ask = async (given: string, changes: object) =>
       (await post(server, { query: changePost, variables: { id: given, changes } })).body;
-    const published = { title: 'T', content: 'c', status: 'PUBLISHED', id };
-    assert.deepEqual(await ask(id.toUpperCase(), { status: 'PUBLISHED' }), {
-      data: { updatePost: { id, title: 'T', content: 'c', status: 'PUBLISHED' } },
-    });
-    assert.deepEqual(await ask(id, {}), {
-      data: { updatePost: { id, title: 'T', content: 'c', status: 'PUBLISHED' } },
-    });
-    assert.deepEqual(await read(server, `/posts/${id}`), { ...before, status: published.status });
-    assert.deepEqual(codes(await ask(id, { title: 'new', content: 'text' })), []);
-    assert.deepEqual(await read(server, `/posts/${id}`), {
-      ...before,
-      title: 'new',
-      content: 'text',
-      status: published.status,
-    });
+    const status = 'PUBLISHED';
+    const updatePost = { id, title: 'T', content: 'c', status };
+    for (const [given, changes] of [[id.toUpperCase(), { status }] as const, [id, {}] as const]) {
+      assert.deepEqual(await ask(given, changes), { data: { updatePost } });
+      assert.deepEqual(await read(server, `/posts/${id}`), { ...before, status });
+    }
+    const texts = { title: 'new', content: 'text' };
+    assert.deepEqual(codes(await ask(id, texts)), []);
+    assert.deepEqual(await read(server, `/posts/${id}`), { ...before, ...texts, status });
   });
 
   it('refuses blank texts, other words and posts that do not exist', async (t) => {

@@ -53,7 +53,12 @@ test('a manifest is read, and a bad one names its setting', async (context) => {
   assert.equal(await readTrustedDocuments(''), undefined);
   await writeFile(path, JSON.stringify({ [sha256Hash.toUpperCase()]: query }));
   assert.deepEqual(await readTrustedDocuments(path), new Map([[sha256Hash, query]]));
-  for (const bad of ['', '{', '[]', '5', 'null', '{"a": 1}']) {
+  // As Apollo's tools write it.
+  const operations = [{ id: 'ABC', name: 'A', type: 'query', body: query }];
+  await writeFile(path, JSON.stringify({ format: 'apollo-persisted-query-manifest', operations }));
+  assert.deepEqual(await readTrustedDocuments(path), new Map([['abc', query]]));
+  const bads = ['', '{', '[]', '5', 'null', '{"a": 1}', '{"operations":[{"id":"a"}]}'];
+  for (const bad of bads) {
     await writeFile(path, bad);
     await assert.rejects(readTrustedDocuments(path), /^ConfigError: TRUSTED_DOCUMENTS /, bad);
   }

@@ -23,21 +23,9 @@ describe('graphql-transport-ws', () => {
   const ready = (): Promise<HandClient> => connectReady(endpoint().port);
 
   describe('connection_init', () => {
-    for (const [name, message] of [
-      ['without payload', { type: 'connection_init' }],
-      ['with null as payload', { type: 'connection_init', payload: null }],
-      ['with an empty payload', { type: 'connection_init', payload: {} }],
-      ['with any payload', { type: 'connection_init', payload: { a: [1, 'b', null] } }],
-    ] as const) {
-      test(`${name} is acknowledged`, async () => {
-        const client = await connect();
-        assert.deepEqual(await client.ask(message), { type: 'connection_ack' });
-      });
-    }
-
-    test('in a binary frame is acknowledged', async () => {
+    test('in a binary frame, with any payload, is acknowledged', async () => {
       const client = await connect();
-      client.sendBinary('{"type":"connection_init"}');
+      client.sendBinary('{"type":"connection_init","payload":{"a":[1,"b",null]}}');
       assert.deepEqual(await client.next(), { type: 'connection_ack' });
     });
 

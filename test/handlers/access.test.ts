@@ -96,16 +96,6 @@ describe('owners', { concurrency: true }, () => {
     assert.equal(await statusOf(server, ['POST', '/api/todos', { title: 'a' }], user), 201);
     assert.equal(await statusOf(server, ['GET', '/posts']), 200);
   });
-
-  it('are accounts: with `writes` any account changes every post, with `none` everybody', async (t) => {
-    for (const [mode, anonymous] of Object.entries({ writes: 401, none: 204 })) {
-      const server = await start(t, mode);
-      const change = ['DELETE', `/posts/${await firstId(server, '/posts')}`] as const;
-      assert.equal(await statusOf(server, change), anonymous, mode);
-      if (mode === 'none') continue;
-      assert.equal(await statusOf(server, change, bearer(await logIn(server))), 204, mode);
-    }
-  });
 });
 
 /** Every route that reads or writes, by its method. */
@@ -157,7 +147,9 @@ describe('writes', { concurrency: true }, () => {
       const isRead = method === 'GET' || method === 'HEAD';
       const name = `${method} ${path}`;
       assert.equal((await statusOf(server, request)) === 401, !isRead, name);
-      assert.notEqual(await statusOf(server, request, account), 401, name);
+      // Of whichever account: the posts are not its own.
+      const status = await statusOf(server, request, account);
+      assert.ok(status !== 401 && status !== 403, name);
     }
   });
 });

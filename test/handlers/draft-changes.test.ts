@@ -68,25 +68,5 @@ for (const place of stores) {
         assert.equal(await repeat(hidden, content, prefer), expected, content);
       }
     });
-
-    it('answers its creator with the draft, and others with nothing of it', async (t) => {
-      const blog = await openBlog(t, place, 'members');
-      const headers = { Prefer: 'return=representation' };
-      const body = { title: 'a', content: 'b' };
-      const created = await blog.send('POST', '/posts', { body, headers });
-      assert.equal(created.headers.get('preference-applied'), 'return=representation');
-      const { id } = (await created.json()) as { readonly id: string };
-      const path = `/posts/${id}`;
-      const own = await blog.send('GET', path);
-      assert.equal(own.status, 200);
-      // Only its tag at that time would be known to others.
-      await blog.send('PATCH', path, { body: { status: 'PUBLISHED' } });
-      assert.match(await toSeen(await blog.send('GET', path, { as: 'other' })), /^\[200/);
-      const changed = await blog.send('PUT', path, { body, as: 'other' });
-      assert.equal(changed.status, 403);
-      await blog.setStatus(id, 'DRAFT');
-      const refused = await blog.send('PUT', path, { body, as: 'other' });
-      assert.equal(refused.status, 404);
-    });
   });
 }

@@ -31,7 +31,7 @@ test('a file has its date, which counts where no tag is sent', async (t) => {
     [{ 'If-Modified-Since': date }, 304],
     [{ 'If-Modified-Since': after }, 304],
     [{ 'If-Modified-Since': before }, 200],
-    ...['yesterday', '0', '9999', ''].map((text) => [{ 'If-Modified-Since': text }, 200] as const),
+    ...['yesterday', '9999', ''].map((text) => [{ 'If-Modified-Since': text }, 200] as const),
     ...older(after).map((text) => [{ 'If-Modified-Since': text }, 304] as const),
     ...older(before).map((text) => [{ 'If-Modified-Since': text }, 200] as const),
     [{ 'If-Modified-Since': date, 'If-None-Match': '"x"' }, 200],

@@ -3,13 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startServer, type TestServer } from '../support/server.ts';
-import {
-  askUpgrade,
-  connectByHand,
-  connectReady,
-  modernClient,
-  upgradeLines,
-} from '../support/ws-clients.ts';
+import { askUpgrade, connectByHand, connectReady, upgradeLines } from '../support/ws-clients.ts';
 import { assertWithin } from '../support/pace.ts';
 
 const subscription = 'subscription { commentAdded { content postId } }';
@@ -19,35 +13,6 @@ async function firstPostId(server: TestServer): Promise<string> {
   const posts = (await (await server.fetch('/posts')).json()) as { id: string }[];
   return posts[0]?.id ?? '';
 }
-
-test('a comment by REST, by GraphQL and over a socket reaches both protocols in order', async (t) => {
-  const server = await startServer(t);
-  const postId = await firstPostId(server);
-  const modern = await connectReady(server.port, { protocols });
-  const older = await connectReady(server.port, { protocols: ['graphql-ws'] });
-  modern.send({ id: '1', type: 'subscribe', payload: { query: subscription } });
-  older.send({ id: '1', type: 'start', payload: { query: subscription } });
-  for (const [at, client] of [modern, older].entries()) {
-    client.send({ type: 'ping' });
-    assert.equal((await client.next()).type, 'pong', `client ${at}`);
-  }
-  const add = (content: string): string =>
-    `mutation { addComment(commentInput: {postId: "${postId.toUpperCase()}", content: "${content}"}) }`;
-
-  await server.send('POST', `/posts/${postId}/comments`, { content: 'by REST' });
-  await server.send('POST', '/graphql', { query: add('by GraphQL') });
-  const { client, run } = modernClient(server.port);
-  await run(add('over a socket'));
-  await client.dispose();
-
-  for (const content of ['by REST', 'by GraphQL', 'over a socket']) {
-    const payload = { data: { commentAdded: { content, postId } } };
-    assert.deepEqual(await modern.next(), { id: '1', type: 'next', payload }, content);
-    assert.deepEqual(await older.next(), { id: '1', type: 'data', payload }, content);
-  }
-  await modern.close();
-  await older.close();
-});
 
 test('a comment that is refused is announced to nobody', async (t) => {
   const server = await startServer(t);

@@ -219,14 +219,6 @@ describe('a key', () => {
     assert.equal((await client.response()).status, 400);
   });
 
-  it('counts for nothing in reads and logins', async (t) => {
-    const { url } = await startServer(t);
-    for (const path of ['/posts', '/api/todos', '/hello', '/graphql?query={__typename}'])
-      assert.equal((await ask(url, { method: 'GET', path }, 'a b')).status, 200, path);
-    const login = { username: 'user', password: 'password' };
-    assert.equal((await ask(url, asJson('POST', '/auth/login', login), 'a b')).status, 200);
-  });
-
   it('whose first is under way on another node is refused', { skip: skipPostgres }, async (t) => {
     const storeUrl = await database.clearedDatabase();
     const env = { STORE_URL: storeUrl, STORE_TIMEOUT_SECONDS: '1' };

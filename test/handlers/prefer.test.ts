@@ -117,16 +117,4 @@ suite('an upload', () => {
     const [entry] = (await one.json()) as readonly { name: string; type: string }[];
     assert.deepEqual([entry?.name, entry?.type], ['one.png', 'image/png']);
   });
-
-  test('that is refused says so, and any other If-None-Match is not looked at', async (t) => {
-    const server = await startServer(t);
-    const part = { part: file('1', 'a') };
-    const isNew = { ...prefer, 'If-None-Match': ' * ' };
-    assert.equal((await upload([server, 'simple'], part, isNew)).status, 200);
-    const refused = await upload([server, 'simple'], part, isNew);
-    assert.equal(refused.headers.get('preference-applied'), null);
-    assert.deepEqual(await refusal(refused), [412, 'precondition_failed']);
-    const other = await upload([server, 'simple'], part, { 'If-None-Match': '"x"' });
-    assert.equal(other.status, 200);
-  });
 });

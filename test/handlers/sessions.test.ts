@@ -1,71 +1,30 @@
 /** Tokens of accounts that change: their claims, and their end in every place at once (R42). */
 
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { hashPassword } from '../../dist/auth/password.js';
-import type { Account } from '../../dist/store/model.js';
-import { openAccounts } from '../../dist/store/open.js';
 import { readClaims } from '../support/tokens.ts';
-import { driverOptions } from '../support/driver-options.ts';
+import { runCommandHere } from '../support/command.ts';
 import { logIn, refresh } from '../support/login.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { type StorePlace, stores } from '../support/stores.ts';
-import { createDirectory } from '../support/uploads.ts';
+import { durableStores, type StorePlace } from '../support/stores.ts';
 import { connectByHand, type HandClient } from '../support/ws-clients.ts';
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
-/** Nodes of one service with these accounts, and how they change for all nodes. */
-interface Site {
-  readonly nodes: readonly TestServer[];
-  /** Replaces the account `ann`, or removes it. Returns the nodes that count from now on. */
-  change(account: Account | undefined): Promise<readonly TestServer[]>;
-}
-
-/** With a database: two nodes. In memory: a node that is started again with another USERS_FILE. */
-async function openSite(t: TestContext, place: StorePlace, first: Account): Promise<Site> {
-  const STORE_URL = await place.newUrl(t);
-  const env = { STORE_URL, JWT_SECRET: 's'.repeat(32), REQUIRE_AUTH: 'members' };
-  const start = (more: object = {}) => startServer(t, { env: { ...env, ...more }, probed: false });
-  if (STORE_URL === 'memory:') {
-    const file = join(await createDirectory(t), 'users.json');
-    const restart = async (account: Account | undefined) => {
-      await writeFile(file, JSON.stringify(account === undefined ? [] : [account]));
-      return [await start({ USERS_FILE: file })];
-    };
-    return { nodes: await restart(first), change: restart };
-  }
-  const options = { ...driverOptions(), startSeconds: 5, mayCreate: true };
-  const { accounts, close } = await openAccounts(STORE_URL, options);
-  t.after(() => close());
-  await accounts.add(first);
-  const nodes = [await start(), await start()];
-  return {
-    nodes,
-    change: async (account) => {
-      if (account !== undefined && (await accounts.changePassword('ann', account.passwordHash))) {
-        const now = await accounts.find('ann');
-        if (now?.email === account.email) return nodes;
-      }
-      await accounts.remove('ann');
-      if (account !== undefined) assert.equal(await accounts.add(account), true);
-      return nodes;
-    },
-  };
-}
-
 const passwords = ['a jar of black ink', 'a jar of blue blots'] as const;
 
-async function createAnn(password: string): Promise<Account> {
-  return {
-    id: '018f3173-7000-7000-8000-000000000001',
-    username: 'ann',
-    email: 'ann@example.org',
-    roles: ['USER'],
-    passwordHash: await hashPassword(password),
+/** Two nodes whose store has the account `ann`, and how it changes for both. */
+async function openSite(t: TestContext, place: StorePlace) {
+  const STORE_URL = await place.newUrl(t);
+  const env = { STORE_URL, JWT_SECRET: 's'.repeat(32), REQUIRE_AUTH: 'members' };
+  const change = async (args: string, password = ''): Promise<void> => {
+    const input = `${password}\n`;
+    const { code, errors } = await runCommandHere(['accounts', ...args.split(' ')], { env, input });
+    assert.equal(code, 0, errors);
   };
+  await change('add ann --email ann@example.org --role USER', passwords[0]);
+  const start = () => startServer(t, { env, probed: false });
+  return { nodes: [await start(), await start()] as const, change };
 }
 
 const allPosts = '{ allPosts { id } }';
@@ -167,55 +126,41 @@ async function assertAll(
   }
 }
 
-for (const place of stores) {
+for (const place of durableStores) {
   describe(`tokens ${place.name}`, { skip: place.skip }, () => {
     it('have the roles and the address of the account as they are at a refresh', async (t) => {
-      const ann = await createAnn(passwords[0]);
-      const { nodes, change } = await openSite(t, place, ann);
-      const token = await logIn(nodes[0] as TestServer, 'ann', passwords[0]);
-      const changed = { ...ann, email: 'new@example.org', roles: ['USER', 'ADMIN'] };
-      for (const [at, node] of (await change(changed)).entries()) {
+      const { nodes, change } = await openSite(t, place);
+      const token = await logIn(nodes[0], 'ann', passwords[0]);
+      await change('change ann --email new@example.org --role USER --role ADMIN');
+      const { auth_time: authTime, credential } = readClaims(token);
+      for (const node of nodes) {
         const next = readClaims(await refresh(node, token));
-        assert.deepEqual(
-          [next['email'], next['roles']],
-          [changed.email, changed.roles],
-          `node ${at}`,
-        );
-        assert.equal(next['auth_time'], readClaims(token)['auth_time'], `node ${at}`);
-        assert.equal(next['credential'], readClaims(token)['credential'], `node ${at}`);
+        assert.deepEqual([next['email'], next['roles']], ['new@example.org', ['USER', 'ADMIN']]);
+        assert.deepEqual([next['auth_time'], next['credential']], [authTime, credential]);
       }
     });
 
     it('end with a new password, or with their account, in every place at once', async (t) => {
-      const [ann, next] = [await createAnn(passwords[0]), await createAnn(passwords[1])];
-      const { nodes, change } = await openSite(t, place, ann);
-      const [first] = nodes as [TestServer];
+      const { nodes, change } = await openSite(t, place);
+      const [first, second] = nodes;
       const token = await logIn(first, 'ann', passwords[0]);
       await assertAll(nodes, token, false);
-      const refreshed = await refresh(nodes.at(-1) as TestServer, token);
-      const sockets = await Promise.all(
-        dialects.map((protocols) => openSocket(first, token, protocols)),
-      );
-      const after = await change(next);
-      await assertAll(after, token, true);
-      await assertAll(after, refreshed, true);
-      if (after[0] === first) {
-        for (const [at, socket] of sockets.entries()) {
-          assert.match(
-            await askSocket(socket, dialects[at] ?? []),
-            /UNAUTHENTICATED/,
-            `round ${at}`,
-          );
-        }
+      const refreshed = await refresh(second, token);
+      const open = dialects.map((protocols) => openSocket(first, token, protocols));
+      const sockets = await Promise.all(open);
+      await change('passwd ann', passwords[1]);
+      for (const old of [token, refreshed]) await assertAll(nodes, old, true);
+      for (const [at, socket] of sockets.entries()) {
+        assert.match(await askSocket(socket, dialects[at] ?? []), /UNAUTHENTICATED/, `${at}`);
       }
-      const young = await logIn(after[0] as TestServer, 'ann', passwords[1]);
-      await assertAll(after, young, false);
+      const young = await logIn(first, 'ann', passwords[1]);
+      await assertAll(nodes, young, false);
       // The first password again is another hash, and brings no token back.
-      const again = await change(await createAnn(passwords[0]));
-      await assertAll(again, young, true);
-      await assertAll(again, token, true);
-      const last = await logIn(again[0] as TestServer, 'ann', passwords[0]);
-      await assertAll(await change(undefined), last, true);
+      await change('passwd ann', passwords[0]);
+      for (const old of [young, token]) await assertAll(nodes, old, true);
+      const last = await logIn(first, 'ann', passwords[0]);
+      await change('remove ann');
+      await assertAll(nodes, last, true);
     });
   });
 }
