@@ -60,7 +60,8 @@ export const settings = {
   // Logging
   logRequests: setting.choice('LOG_REQUESTS', 'errors', {
     words: ['none', 'errors', 'all'],
-    meaning: 'Requests to log; `errors`: those with a status from 500, or that took over a second.',
+    meaning:
+      'Requests to log; `errors`: of a status from 500, or whose response began after a second.',
   }),
   logFormat: setting.choice('LOG_FORMAT', 'auto', {
     words: ['auto', 'json', 'pretty'],
