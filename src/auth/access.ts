@@ -41,8 +41,13 @@ function createSessions({ tokens, accounts, metrics }: AccessDeps) {
   const claimsOf = (request: WithHeaders) => {
     const authorization = request.header('authorization') ?? '';
     const scheme = bearerStart.exec(authorization)?.[0];
-    // Another scheme, such as that of a proxy in front, counts as none (R23).
-    if (scheme === undefined) return undefined;
+    if (scheme === undefined) {
+      const found = tokens.verify(authorization);
+      const isOwn = found !== 'signature' && found !== 'malformed';
+      if (isOwn || misspeltBearer.test(authorization)) return missingToken();
+      // Another scheme, such as that of a proxy in front, counts as none (R23).
+      return undefined;
+    }
     const claims = tokens.verify(authorization.slice(scheme.length));
     return typeof claims === 'string' ? refuse(claims) : claims;
   };
@@ -151,6 +156,10 @@ const invalidToken = 'The access token is not valid or has expired.';
 /** The scheme's name in any case, then blanks (RFC 9110 §11.1, §11.4). */
 const bearerStart = /^bearer(?: +|$)/i;
 
+/**
+ * `Bearer:`, a tab behind it, or another scheme before it: what comes with it would be of nobody.
+ */
+const misspeltBearer = /(?:^|[\s,])bearer(?![\w-])/i;
 function missingToken(): never {
   const message = 'This needs an access token: Authorization: Bearer <token>.';
   throw new AppError('missing_token', message);

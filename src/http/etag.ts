@@ -92,13 +92,16 @@ function checkUnmodifiedSince(request: Headers, modifiedAt: number): void {
   if (modifiedAt > dateOf(request, 'if-unmodified-since')) throw preconditionFailed();
 }
 
-/** The three forms of a date (RFC 9110 §5.6.7), all in GMT, though asctime does not say so. */
-const dateForm = /^[A-Z][a-z]{2,8},? .+ \d\d:\d\d:\d\d (?:GMT|\d{4})$/;
+/**
+ * The three forms of a date (RFC 9110 §5.6.7), all in GMT, though asctime does not say so, and
+ * clients of Go and Python call it otherwise.
+ */
+const dateForm = /^([A-Z][a-z]{2,8},? .+ \d\d:\d\d:\d\d)(?: (?:GMT|UTC|[+-]0000)|( \d{4}))$/;
 
 /** NaN, which no time is before or after, for what is no date. */
 function dateOf(request: Headers, name: string): number {
-  const [date] = dateForm.exec(request.header(name) ?? '') ?? [];
-  return Date.parse(date?.replace(/(?: GMT)?$/, ' GMT') ?? '');
+  const [, date = '', year = ''] = dateForm.exec(request.header(name) ?? '') ?? [];
+  return Date.parse(`${date}${year} GMT`);
 }
 
 /** Headers that describe the content, which a 304 does not have (RFC 9110 §15.4.5). */
@@ -116,16 +119,20 @@ function matchesNone(request: Headers, etag: string): boolean {
   return ifNoneMatch !== undefined && includesTag(ifNoneMatch, etag, false);
 }
 
-/** A tag can hold commas and backslashes, but no quote (RFC 9110 §8.8.3). */
-const tagForm = /(W\/)?("[^"]*")/g;
+/**
+ * A tag can hold commas and backslashes, but no quote (RFC 9110 §8.8.3). Some clients take the quotes
+ * off, or put them around `*`, which no tag here is.
+ */
+const tagForm = /(W\/)?("[^"]*")|[^\s,"]+/g;
+const anyTag = /^\s*(?:\*|"\*")\s*$/;
 
 /** True if one of the first tags of a list is this one; `*` alone stands for any. */
 function includesTag(list: string, etag: string, isStrong: boolean): boolean {
-  if (list.trim() === '*') return true;
+  if (anyTag.test(list)) return true;
   if (isStrong && etag.startsWith('W/')) return false;
   const opaque = etag.replace('W/', '');
   let count = 0;
-  for (const [, weak, tag] of list.matchAll(tagForm)) {
+  for (const [bare, weak, tag = `"${bare}"`] of list.matchAll(tagForm)) {
     if (tag === opaque && !(isStrong && weak)) return true;
     if ((count += 1) === membersMax) break;
   }

@@ -11,10 +11,13 @@ interface MediaType {
 
 /** A token (RFC 9110 §5.6.2), as a part of patterns. */
 export const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+/** What has one meaning without quotes, though it needs them: `boundary=----=_Part_1`. */
+const bare = '[!#-+\\--:<-~]+';
 const essencePattern = new RegExp(`^[ \\t]*(${token}/${token})[ \\t]*(?=;|$)`);
+/** A name and a value, or nothing; clients of Java send `utf-8` for `charset=utf-8`. */
 const parameterPattern = new RegExp(
-  `[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\\\x00-\\x08\\x0a-\\x1f\\x7f]|\\\\[^\\x00-\\x08\\x0a-\\x1f\\x7f])*)")?)?[ \\t]*`,
-  'gy',
+  `[ \\t]*;[ \\t]*(?:(${token})[ \\t]*=[ \\t]*(?:(${bare})|"((?:[^"\\\\\\x00-\\x08\\x0a-\\x1f\\x7f]|\\\\[^\\x00-\\x08\\x0a-\\x1f\\x7f])*)")?|utf-?8)?[ \\t]*`,
+  'giy',
 );
 
 /** No media type has more; each takes as long as a small request (R47). */
@@ -52,7 +55,7 @@ export function negotiate<const T extends string>(
 ): T | undefined {
   if (accept === undefined || accept === '*/*') return offered[0];
   // An empty list has no preference (RFC 9110 §5.6.1).
-  if (accept.trim() === '') return offered[0];
+  if (/^[ \t,]*$/.test(accept)) return offered[0];
   const ranges = listMembers(accept).map(parseRange);
   let best: T | undefined;
   let bestQuality = 0;

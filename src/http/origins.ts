@@ -29,6 +29,12 @@ const preflightResponse = emptyResponse(
   ].flat(),
 );
 
+const privateResponse = emptyResponse(204, [
+  ...preflightResponse.headers,
+  'Access-Control-Allow-Private-Network',
+  'true',
+]);
+
 /** Returns undefined if no origin is allowed; responses then have no CORS headers. */
 export function createCors(allowedOrigins: readonly string[]) {
   if (allowedOrigins.length === 0) return undefined;
@@ -47,7 +53,11 @@ export function createCors(allowedOrigins: readonly string[]) {
     preflight(request: Pick<HttpRequest, 'header'>): HttpResponse | undefined {
       const isPreflight = request.header('access-control-request-method') !== undefined;
       const mayAsk = isPreflight && isAllowed(allowedOrigins, request.header('origin'));
-      return mayAsk ? preflightResponse : undefined;
+      if (!mayAsk) return undefined;
+      // Chromium asks before a page of the Internet reaches a private network.
+      return request.header('access-control-request-private-network') === undefined
+        ? preflightResponse
+        : privateResponse;
     },
   };
 }
@@ -75,7 +85,8 @@ export function refuseForeign(request: Sender, own: OwnOrigins): void {
  * referrer, and a proxy may have changed `Host`. Browsers do not tell it to a host without TLS.
  */
 function isForeign(request: Sender, { allowedOrigins, publicUrl }: OwnOrigins): boolean {
-  const origin = request.header('origin');
+  // Some clients that are no browser send an empty one.
+  const origin = request.header('origin') || undefined;
   if (isAllowed(allowedOrigins, origin) || (publicUrl !== '' && origin === publicUrl)) return false;
   const site = request.header('sec-fetch-site');
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';

@@ -62,13 +62,16 @@ test('a document is named by documentId too', async (t) => {
   assert.deepEqual(await (await post(server, { query, extensions })).json(), answer);
   for (const documentId of [sha256, `sha256:${sha256}`, sha256.toUpperCase()]) {
     assert.deepEqual(await (await post(server, { documentId })).json(), answer, documentId);
-    assert.deepEqual(
-      await (await server.fetch(`/graphql?documentId=${documentId}`)).json(),
-      answer,
-    );
+    // Relay calls it `doc_id`.
+    assert.deepEqual(await (await post(server, { doc_id: documentId })).json(), answer);
+    for (const name of ['documentId', 'doc_id']) {
+      const response = await server.fetch(`/graphql?${name}=${documentId}`);
+      assert.deepEqual(await response.json(), answer);
+    }
   }
   assert.deepEqual(await (await post(server, { query, documentId: '' })).json(), answer);
-  assert.equal((await post(server, { documentId: 7 })).status, 400);
+  for (const name of ['documentId', 'doc_id'])
+    assert.equal((await post(server, { [name]: 7 })).status, 400);
 });
 
 test('a file goes where the map says, whatever stands there', async (t) => {
@@ -84,7 +87,32 @@ test('a file goes where the map says, whatever stands there', async (t) => {
     const { body } = await send({ file: held }, ['variables.file']);
     assert.deepEqual(body, { data: { upload: true } }, JSON.stringify(held));
   }
+  // A variable that the client has left out, as it is no JSON.
+  assert.deepEqual((await send({}, ['variables.file'])).body, { data: { upload: true } });
+  assert.equal((await send({}, ['variables.fil'])).status, 400);
+  assert.equal((await send({ file: {} }, ['variables.file.file'])).status, 400);
   assert.equal((await send({ file: 'text' }, ['variables.file.length'])).status, 400);
+});
+
+test('a form has more than its files, or none and an empty map', async (t) => {
+  const server = await startServer(t);
+  const upload = 'mutation ($file: Upload!) { upload(file: $file) }';
+  const operations = { query: upload, variables: { file: null } };
+  const file = ['0', 'text', 'a.txt', 'text/plain'] as const;
+  const send = (...parts: Parameters<typeof postParts>[1]) =>
+    postParts(server, [['operations', operations], ['map', { '0': ['variables.file'] }], ...parts]);
+  const done = { data: { upload: true } };
+  assert.deepEqual((await send(file)).body, done);
+  assert.deepEqual((await send(['_csrf', 'token'], file)).body, done);
+  // What is a file is not lost.
+  assert.equal((await send(file, ['1', 'text', 'b.txt', 'text/plain'])).status, 400);
+  for (const map of ['', null]) {
+    const { body } = await postParts(server, [
+      ['operations', { query: '{ __typename }' }],
+      ['map', map],
+    ]);
+    assert.deepEqual(body, { data: { __typename: 'Query' } }, String(map));
+  }
 });
 
 test('a map may be a list, as PHP writes one with the names 0, 1, …', async (t) => {

@@ -18,6 +18,11 @@ for (const [offered, chosen] of [
   ['graphql-transport-ws, graphql-ws', 'graphql-transport-ws'],
   ['graphql-ws,graphql-transport-ws', 'graphql-ws'],
   ['soap, graphql-ws', 'graphql-ws'],
+  // `ws` itself takes none of these.
+  ['graphql-ws, graphql-ws', 'graphql-ws'],
+  ['graphql-transport-ws,', 'graphql-transport-ws'],
+  ['graphql-transport-ws, dG9rZW4=', 'graphql-transport-ws'],
+  ['', undefined],
   [undefined, undefined],
 ] as const) {
   test(`offered ${offered ?? 'no sub-protocol'}, the server takes ${chosen ?? 'none'}`, async (t) => {
@@ -31,8 +36,7 @@ for (const [offered, chosen] of [
 
 for (const [name, status, changes, target] of [
   ['only unknown sub-protocols', 400, { 'Sec-WebSocket-Protocol': 'soap, mqtt' }],
-  ['an empty sub-protocol', 400, { 'Sec-WebSocket-Protocol': '' }],
-  ['a sub-protocol twice', 400, { 'Sec-WebSocket-Protocol': 'graphql-ws, graphql-ws' }],
+  ['an unknown sub-protocol twice', 400, { 'Sec-WebSocket-Protocol': 'soap, soap' }],
   ['a name in other letters', 400, { 'Sec-WebSocket-Protocol': 'GRAPHQL-WS' }],
   ['another path', 404, {}, '/graphql/'],
   ['the root', 404, {}, '/'],
@@ -68,6 +72,7 @@ for (const [name, status, changes, target] of [
 
 for (const [name, headers, target] of [
   ['without Origin', {}],
+  ['with an empty origin', { Origin: '' }],
   ['with the host as origin', { Origin: 'http://blog.example' }],
   ['with the host as origin over TLS', { Origin: 'https://blog.example' }],
   ['with the host in other letters', { Origin: 'http://BLOG.example', Host: 'Blog.Example' }],

@@ -123,6 +123,13 @@ describe('graphql-transport-ws', () => {
     });
   }
 
+  for (const payload of [null, '', []]) {
+    test(`what a ping carries does not come back where it is ${JSON.stringify(payload)}`, async () => {
+      const client = await ready();
+      assert.deepEqual(await client.ask({ type: 'ping', payload }), { type: 'pong' });
+    });
+  }
+
   test('a pong that nobody asked for is ignored', async () => {
     const client = await ready();
     client.send({ type: 'pong', payload: { n: 1 } });

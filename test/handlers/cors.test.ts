@@ -122,6 +122,16 @@ suite('with a list of origins', () => {
       );
       assert.equal(response.body.length, 0, path);
     }
+    const intoPrivate = { 'Access-Control-Request-Private-Network': 'true' };
+    const name = 'access-control-allow-private-network';
+    for (const [origin, allowed] of [
+      [page, 'true'],
+      ['https://evil.example', undefined],
+    ] as const) {
+      const headers = { ...preflightOf('GET'), ...intoPrivate, Origin: origin };
+      const response = await send('OPTIONS /posts', headers);
+      assert.equal(sharing(response)[name], allowed, origin);
+    }
     const plain = await send('OPTIONS /nothing', { Origin: page });
     assert.equal(plain.status, 404);
     assert.deepEqual(sharing(plain), shared);

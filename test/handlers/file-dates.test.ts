@@ -15,6 +15,10 @@ function older(date: string): readonly string[] {
   ];
 }
 
+/** What clients call GMT: Go and OkHttp, Python and uv. */
+const renamed = (date: string): readonly string[] =>
+  ['UTC', '+0000', '-0000'].map((zone) => date.replace('GMT', zone));
+
 test('a file has its date, which counts where no tag is sent', async (t) => {
   const server = await startServer(t);
   await postForm(server, 'list', form({ a: file('text', 'a.txt') }));
@@ -34,6 +38,10 @@ test('a file has its date, which counts where no tag is sent', async (t) => {
     ...['yesterday', '9999', ''].map((text) => [{ 'If-Modified-Since': text }, 200] as const),
     ...older(after).map((text) => [{ 'If-Modified-Since': text }, 304] as const),
     ...older(before).map((text) => [{ 'If-Modified-Since': text }, 200] as const),
+    ...renamed(date).map((text) => [{ 'If-Modified-Since': text }, 304] as const),
+    ...renamed(before).map((text) => [{ 'If-Modified-Since': text }, 200] as const),
+    [{ 'If-Modified-Since': date.replace('GMT', 'PST') }, 200],
+    [{ 'If-Modified-Since': date.replace('GMT', '+0100') }, 200],
     [{ 'If-Modified-Since': date, 'If-None-Match': '"x"' }, 200],
     [{ 'If-Unmodified-Since': date }, 200],
     [{ 'If-Unmodified-Since': before }, 412],
@@ -62,7 +70,7 @@ test('a file is replaced or removed only if it was not changed since a date', as
   const [before, after] = [-60_000, 60_000].map((by) => new Date(Date.now() + by).toUTCString());
   for (const change of [upload, remove]) {
     assert.equal(await change({ [since]: before ?? '' }), 412);
-    for (const text of older(before ?? ''))
+    for (const text of [...older(before ?? ''), ...renamed(before ?? '')])
       assert.equal(await change({ [since]: text }), 412, text);
     // Tags count where both are sent (RFC 9110 §13.2.2).
     assert.equal(await change({ [since]: after ?? '', 'If-Match': '"x"' }), 412);

@@ -36,12 +36,15 @@ test('JSON is application/json or +json, with no charset or UTF-8 (R10)', () => 
     'charset="utf-8"',
     'q=1; charset=utf8',
     'charset=',
+    'utf-8', // of tutorials for Java
+    'charset = UTF-8',
+    'profile=a=b:/c',
   ];
   for (const one of [...right, ...charsets.map((charset) => `${json}; ${charset}`)]) {
     assert.equal(isJsonType(one), true, one);
   }
   const wrong = [undefined, '', text, 'application/jsonp', 'text/json', 'application/json-patch'];
-  const others = ['charset=latin1', 'charset=utf-16', 'charset'];
+  const others = ['charset=latin1', 'charset=utf-16', 'charset', 'latin1', 'charset = latin1'];
   for (const one of [...wrong, ...others.map((charset) => `${json}; ${charset}`)]) {
     assert.equal(isJsonType(one), false, one);
   }
@@ -51,6 +54,7 @@ test('the best of what is offered is chosen (RFC 9110 §12.5.1)', () => {
   const rows: readonly (readonly [string | undefined, string | undefined])[] = [
     [undefined, json],
     ['', json],
+    [' , ', json],
     ['*/*', json],
     ['*', json],
     ['image/png, * ;q=.5', json],

@@ -31,6 +31,9 @@ suite('a part', () => {
     ["form-data; name=a; filename=x; filename*=UTF-8''%e2%82%ac%20r.txt", 'a', '€ r.txt'],
     ["form-data; name=a; filename*=iso-8859-1'en'%A3.txt", 'a', '£.txt'],
     ['form-data; name="a";\r\n filename="b.txt"', 'a', 'b.txt'],
+    ['form-data; name = "a"; filename =b.txt', 'a', 'b.txt'],
+    ['form-data; name=a; filename=b.txt; FILENAME="b.txt"', 'a', 'b.txt'],
+    ['form-data; name=a\r\nContent-Disposition: form-data; name=a', 'a', undefined],
   ];
   for (const [disposition, name, fileName] of good) {
     test(`is named by ${JSON.stringify(disposition)}`, () => {
@@ -48,7 +51,7 @@ suite('a part', () => {
     ['a disposition that begins like one', 'Content-Disposition: form-datax; name="a"'],
     ['no name', 'Content-Disposition: form-data; filename="a"'],
     ['two names', `${named}; name=b`],
-    ['two dispositions', `${named}\r\n${named}`],
+    ['two dispositions', `${named}\r\n${named}b`],
     ['two types', `${named}\r\nContent-Type: a/b\r\nContent-Type: a/c`],
     ['an unquoted blank', `${named}; filename=my file.txt`],
     ['an open quote', 'Content-Disposition: form-data; name="a'],

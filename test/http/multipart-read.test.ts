@@ -79,6 +79,24 @@ suite('a multipart body', () => {
     }
   });
 
+  test('is refused if a line end without CR would hide a part, however it is cut', async () => {
+    const whole = multipartBody([part('a', 'one'), part('b', 'two')]).toString();
+    const delimiter = `--${boundary}`;
+    const bodies = [
+      whole.replaceAll('\r\n', '\n'),
+      whole.replace(`\r\n${delimiter}\r`, `\n${delimiter}\r`),
+      whole.replace(`\r\n${delimiter}--`, `\n${delimiter}--`),
+      whole.replace(`${delimiter}\r\n`, `${delimiter}\n`),
+    ];
+    for (const body of bodies) {
+      assert.notEqual(body, whole);
+      for (const chunks of [[body], body.split('')]) {
+        const read = readParts(chunks.map((chunk) => Buffer.from(chunk)));
+        await assert.rejects(read, /a line ends with LF alone/, body);
+      }
+    }
+  });
+
   test('is refused when it is cut off anywhere before its close', async () => {
     const body = multipartBody([part('a', 'one', { fileName: 'a.txt' }), part('b', '')]);
     for (let length = 0; length < body.length - 2; length += 1) {

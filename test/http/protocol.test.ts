@@ -43,7 +43,19 @@ function casesOf(all: Texts): (readonly [name: string, text: string, due: string
 
 const lines = (count: number, line: string): string[] => Array.from({ length: count }, () => line);
 
-const badHosts = ['', 'a b', 'a/b', 'user@a', 'a:80:80', 'a:port', '[::1', '"a"', 'a\u00e9', 'a?b'];
+const badHosts = [
+  '',
+  'a b',
+  'a/b',
+  'user@a',
+  'a:80:80',
+  'a:port',
+  '[::1',
+  '[fe80::1%]',
+  '"a"',
+  'a\u00e9',
+  'a?b',
+];
 const badCodings = ['gzip, chunked', 'gzip', 'identity', 'xchunked'];
 const badLengths = ['+2', '-2', '2,2', '0x2', '99999999999999999999999'];
 const badChunks = [
@@ -128,7 +140,7 @@ describe('refused, and the connection ends', { concurrency: true }, () => {
 const refused: Texts = {
   400: {
     'two Authorization lines': getHello('Authorization: a', 'authorization: a'),
-    'two Content-Type lines': getHello('Content-Type: a/b', 'Content-Type: a/b'),
+    'two Content-Type lines': getHello('Content-Type: a/b', 'Content-Type: a/c'),
     'a bad escape': request('GET /%zz HTTP/1.1'),
     'an escape that is no UTF-8': request('GET /%ff HTTP/1.1'),
   },
@@ -181,6 +193,8 @@ const served: Texts = {
     'nearly 16 KiB of headers': getHello(`X: ${'a'.repeat(16_200)}`),
     'a target of 8,000 bytes': request(`GET ${'/hello?'.padEnd(8_000, 'x')} HTTP/1.1`),
     'an IPv6 Host': 'GET /hello HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n',
+    'a Host with a zone': 'GET /hello HTTP/1.1\r\nHost: [fe80::1%eth0]:8080\r\n\r\n',
+    'a Host with an escaped zone': 'GET /hello HTTP/1.1\r\nHost: [fe80::1%252]\r\n\r\n',
     'a Host with an empty port': 'GET /hello HTTP/1.1\r\nHost: a:\r\n\r\n',
     'Upgrade: h2c': getHello(
       'Connection: Upgrade, HTTP2-Settings',
@@ -194,6 +208,7 @@ const served: Texts = {
       `Connection: Upgrade\r\nUpgrade: h2c\r\n${lengthOfPost}`,
       validPost,
     ),
+    'one type twice': post(`Content-Type: application/json\r\n${lengthOfPost}`, validPost),
     'Upgrade: websocket by POST': post(
       `Connection: Upgrade\r\nUpgrade: websocket\r\n${lengthOfPost}`,
       validPost,

@@ -87,7 +87,7 @@ export function isEmpty(value: unknown): boolean {
   return value === '' || (Array.isArray(value) && value.length === 0);
 }
 
-/** The document by its hash, as persisted queries and GraphQL over HTTP name it. */
+/** The document by its hash, as persisted queries, GraphQL over HTTP and Relay name it. */
 function readDocumentHash(
   body: Readonly<Record<string, unknown>>,
   extensions: Readonly<Record<string, unknown>> | undefined,
@@ -96,11 +96,8 @@ function readDocumentHash(
   const isAbsent = Boolean(body['query']) && isEmpty(persistedQuery ?? '');
   const hash = isAbsent ? undefined : readHash(persistedQuery);
   if (hash !== undefined) return hash;
-  return (
-    readText(body, 'documentId')
-      ?.toLowerCase()
-      .replace(/^sha256:/, '') || undefined
-  );
+  const id = readText(body, 'documentId') ?? readText(body, 'doc_id');
+  return id?.toLowerCase().replace(/^sha256:/, '') || undefined;
 }
 
 /** Returns the hash of `{version: 1, sha256Hash}`; an empty text for any other value. */
@@ -126,7 +123,14 @@ function countValues(value: unknown, max: number): number {
 export function parseQueryString(query: string): GraphqlRequest {
   const parameters = parseQuery(query);
   const body: Record<string, unknown> = {};
-  for (const name of ['query', 'documentId', 'operationName', 'variables', 'extensions']) {
+  for (const name of [
+    'query',
+    'documentId',
+    'doc_id',
+    'operationName',
+    'variables',
+    'extensions',
+  ]) {
     const [value = '', second] = parameters.getAll(name);
     if (second !== undefined) throw invalidRequest(`The parameter ${name} was given twice.`);
     // An empty parameter counts as absent: forms send empty fields.

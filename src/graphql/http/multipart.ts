@@ -53,7 +53,7 @@ export async function readOperations(
   if (operations === undefined) throw invalidRequest('The part operations is missing.');
   return () => {
     const body = parseJson(operations);
-    placeFiles(body, files, map === undefined ? {} : parseJson(map));
+    placeFiles(body, files, map === undefined || map.length === 0 ? {} : parseJson(map));
     return decodeBody(body);
   };
 }
@@ -69,7 +69,7 @@ function placeFiles(
   map: unknown,
 ): void {
   // PHP writes a map with the names 0, 1, … as a list.
-  const places = Array.isArray(map) ? Object.fromEntries(map.entries()) : map;
+  const places = Array.isArray(map) ? Object.fromEntries(map.entries()) : (map ?? {});
   if (!isObject(places)) throw invalidRequest('The map must be an object.');
   for (const [name, paths] of Object.entries(places)) {
     const file = files.get(name);
@@ -79,8 +79,11 @@ function placeFiles(
       throw invalidRequest(`The map must have a list of paths for ${name}.`);
     for (const path of paths) placeAt(operations, path, file);
   }
-  for (const name of files.keys()) {
-    if (!Object.hasOwn(places, name)) throw invalidRequest(`The part ${name} is not in the map.`);
+  for (const [name, { facts }] of files) {
+    // A form has more than its files: text beside is ignored, as in R18.
+    const isText = facts['fileName'] === '' && facts['contentType'] === 'text/plain';
+    if (isText || Object.hasOwn(places, name)) continue;
+    throw invalidRequest(`The part ${name} is not in the map.`);
   }
 }
 
@@ -88,14 +91,28 @@ function placeAt(operations: unknown, path: unknown, file: UploadedFile): void {
   if (typeof path !== 'string') throw invalidRequest('A path of the map must be a string.');
   const keys = path.split('.');
   const last = keys.pop() ?? '';
-  if (keys[Array.isArray(operations) ? 1 : 0] !== 'variables') throw badPath(path);
+  const at = Array.isArray(operations) ? 1 : 0;
+  if (keys[at] !== 'variables') throw badPath(path);
   let holder = operations;
-  for (const key of keys) holder = memberOf(holder, key);
+  let operation: unknown;
+  for (const key of keys) {
+    operation = holder;
+    holder = memberOf(holder, key);
+  }
   const held = memberOf(holder, last);
+  const isAbsent = held === undefined && keys.length === at + 1 && isObject(holder);
   // Of two files in one place one would be lost.
-  if (held === undefined || held instanceof UploadedFile) throw badPath(path);
-  // The holder has this member, so it is an object or an array, and belongs to this request alone.
+  const isFree =
+    held === undefined ? isAbsent && hasVariable(operation, last) : !(held instanceof UploadedFile);
+  if (!isFree) throw badPath(path);
+  // The holder is an object or an array, and belongs to this request alone.
   (holder as Record<string, unknown>)[last] = file;
+}
+
+/** Whether a variable of this name is in the text of the operation: clients may leave it out. */
+function hasVariable(operation: unknown, name: string): boolean {
+  const query = memberOf(operation, 'query');
+  return typeof query === 'string' && query.split(/[^\w$]+/).includes(`$${name}`);
 }
 
 /** Returns an own member of an object, or an item of an array; undefined if there is none. */

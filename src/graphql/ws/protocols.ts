@@ -187,7 +187,9 @@ function decode(message: Fields): ClientMessage | string {
     case 'complete':
       return id === undefined ? needsId : { kind: 'stop', id };
     case 'ping': {
-      const text = JSON.stringify({ type: 'pong', payload });
+      // Clients take an object or nothing in a pong, whatever they send in a ping.
+      const echoed = isObject(payload) ? payload : undefined;
+      const text = JSON.stringify({ type: 'pong', payload: echoed });
       return { kind: 'send', text: text.length > pongLengthMax ? '{"type":"pong"}' : text };
     }
     case 'pong':

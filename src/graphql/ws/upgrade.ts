@@ -157,7 +157,9 @@ function checkHandshake(
     });
   }
   const offered = incoming.headers['sec-websocket-protocol'];
-  if (offered === undefined) return olderProtocol;
+  // `ws` takes neither an empty list nor a name twice. It sees the name that is chosen, if any.
+  delete incoming.headers['sec-websocket-protocol'];
+  if (!offered) return olderProtocol;
   const protocol = chooseProtocol(offered.split(',').map((name) => name.trim()));
   if (protocol === undefined) {
     throw new AppError(
@@ -165,6 +167,7 @@ function checkHandshake(
       'The WebSocket sub-protocols here are graphql-transport-ws and graphql-ws.',
     );
   }
+  incoming.headers['sec-websocket-protocol'] = protocol.name;
   return protocol;
 }
 

@@ -85,7 +85,8 @@ function toUnique(
   entries: readonly (readonly [name: string, value: string])[],
 ): ReadonlyMap<string, string> {
   const unique = new Map(entries.map(([name, value]) => [name.toLowerCase(), value]));
-  if (unique.size === entries.length) return unique;
+  // Twice the same has one meaning.
+  if (entries.every(([name, value]) => unique.get(name.toLowerCase()) === value)) return unique;
   throw invalidMultipart('a part has a header or a parameter twice');
 }
 
@@ -103,7 +104,7 @@ function checkCoding(headers: ReadonlyMap<string, string>): void {
  * quoted.
  */
 const parameterPattern = new RegExp(
-  `;[ \\t]*(?:(${token})=(?:"((?:[^"\\\\]|\\\\.)*)"|"([^"]*)"|([^ \\t";]+))[ \\t]*)?(?=;|$)`,
+  `;[ \\t]*(?:(${token})[ \\t]*=[ \\t]*(?:"((?:[^"\\\\]|\\\\.)*)"|"([^"]*)"|([^ \\t";]+))[ \\t]*)?(?=;|$)`,
   'gy',
 );
 

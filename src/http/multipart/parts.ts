@@ -149,7 +149,7 @@ export class Parts {
   /** What has arrived of the bytes up to the next delimiter and with it. */
   #takeText(): Buffer | undefined {
     const data = this.#rest;
-    const found = data.indexOf(this.#delimiter);
+    const found = this.#findDelimiter(data);
     const end = found === -1 ? this.#safeEnd(data) : found + this.#delimiter.length;
     if (found === 0 && this.#at === 'empty line') this.#busboy.write(crlf);
     if (found !== -1) this.#at = 'mark';
@@ -159,13 +159,21 @@ export class Parts {
     return end > 0 ? data.subarray(0, end) : undefined;
   }
 
+  /** A line end without CR would make a delimiter part of a content, and hide the next part. */
+  #findDelimiter(data: Buffer): number {
+    const line = data.indexOf(this.#delimiter.subarray(1));
+    if (line === -1 || data[line - 1] === 0x0d) return line === -1 ? -1 : line - 1;
+    throw invalidMultipart('a line ends with LF alone');
+  }
+
   /** The end of the bytes that cannot begin a delimiter. A boundary contains no line end. */
   #safeEnd(data: Buffer): number {
     // Only the end is searched: content can have no line end at all.
     const last = data.subarray(1 - this.#delimiter.length);
-    const begun = last.subarray(last.lastIndexOf('\r'));
-    const mayBegin = this.#delimiter.subarray(0, begun.length).equals(begun);
-    return mayBegin ? data.length - begun.length : data.length;
+    const begun = last.subarray(last.lastIndexOf('\n'));
+    const mayBegin = this.#delimiter.subarray(1, 1 + begun.length).equals(begun);
+    const end = mayBegin ? data.length - begun.length : data.length;
+    return data[end - 1] === 0x0d ? end - 1 : end;
   }
 
   /** What busboy makes of these bytes. */
@@ -184,7 +192,11 @@ export class Parts {
     this.#rest = this.#rest.subarray(crlf.length);
     this.#isClosed = mark === '--';
     if (this.#isClosed || mark === '\r\n') return !this.#isClosed;
-    throw invalidMultipart('a line begins with the delimiter but is none');
+    throw invalidMultipart(
+      mark.startsWith('\n')
+        ? 'a line ends with LF alone'
+        : 'a line begins with the delimiter but is none',
+    );
   }
 
   /** Reads the lines of a header block. The empty line stays: it can belong to a delimiter. */

@@ -51,8 +51,9 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined && headers['content-length'] !== '0';
 }
 
-/** A host name or address with an optional port (RFC 3986 §3.2.2). */
-const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
+/** A host name or address, which may have a zone (RFC 6874), with an optional port (RFC 3986 §3.2.2). */
+const hostPattern =
+  /^(?:\[[0-9A-Fa-f:.]+(?:%[0-9A-Za-z._~%-]+)?\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
 
 /** Header lines of a request. Browsers and proxies send about thirty. */
 export const headerLinesMax = 100;
@@ -109,12 +110,20 @@ function checkCoding(coding: string, minorVersion: number): void {
   }
 }
 
-/** Headers that must not be repeated. Node joins repeated values (`joinDuplicateHeaders`). */
+/**
+ * Headers that must not be repeated; a type may be, with one value. Node joins repeated values
+ * (`joinDuplicateHeaders`), as some clients do themselves.
+ */
 const singleHeaders = ['authorization', 'content-type'] as const;
 
 function checkSingle({ headers, rawHeaders }: IncomingMessage): void {
   for (const name of singleHeaders) {
-    if (headers[name]?.includes(', ') !== true) continue;
+    const [first = '', ...others] = headers[name]?.split(/, */) ?? [];
+    if (others.length === 0) continue;
+    if (name === 'content-type' && others.every((other) => other === first)) {
+      headers[name] = first;
+      continue;
+    }
     const isName = (text: string, at: number): boolean =>
       at % 2 === 0 && text.toLowerCase() === name;
     if (rawHeaders.filter(isName).length > 1) {
