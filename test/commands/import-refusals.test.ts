@@ -21,6 +21,8 @@ import {
   whole,
 } from '../support/transfer-lines.ts';
 
+const anAccount = { kind: 'account', ...account('scrypt$1$1$1$a$b') };
+
 /** Lines that follow the header, of which the last one is refused. */
 const refused: readonly (readonly [what: string, lines: readonly unknown[], reason: RegExp])[] = [
   ['no JSON', ['{"kind":'], /it is not JSON/],
@@ -28,6 +30,7 @@ const refused: readonly (readonly [what: string, lines: readonly unknown[], reas
   ['a long line', [`"${'x'.repeat(16_777_216)}"`], /is longer than 16777216 bytes/],
   ['a second header', [header], /format is no member of a post/],
   ['an unknown kind', [{ kind: 'page' }], /kind is not known/],
+  ['the kind of a table', [{ ...comment, kind: 'pending' }], /kind is not known/],
   ['an unknown member', [{ ...todo, colour: 1 }], /colour is no member of a todo/],
   ['a name twice', ['{"kind":"todo","__proto__":{}}'], /a member named __proto__/],
   ['an id', [{ ...post, id: idOf(1).toUpperCase() }], /id must be a UUID/],
@@ -60,8 +63,10 @@ const refused: readonly (readonly [what: string, lines: readonly unknown[], reas
   ],
   ['a long text', [{ ...post, content: 'x'.repeat(1_048_577) }], /longer than BODY_BYTES_MAX/],
   ['an account', [{ kind: 'account', username: ' a' }], /username must be composed/],
-  ['a weak hash', [{ kind: 'account', ...account('scrypt$1$1$1$a$b') }], /passwordHash must be/],
+  ['the id of another account', [{ ...anAccount, id: idOf(9) }], /id must be the id that the/],
+  ['a weak hash', [anAccount], /passwordHash must be/],
   ['a file name', [{ ...file, name: '../a' }], /name must be a file name/],
+  ['a name in parts', [{ ...file, name: 'a\u0308' }], /name must be a file name/],
   ['content of no file', [content], /kind follows no file/],
   [
     'other content',
