@@ -118,7 +118,7 @@ async function startProxy(t: TestContext, { program, prepare }: Proxy) {
 
 for (const [what, proxy] of Object.entries(proxies)) {
   const isMissing = spawnSync(proxy.program, ['version']).error !== undefined;
-  suite(`${what} of deploy/`, { skip: isMissing && `there is no ${what} here` }, () => {
+  suite(`${what} of deploy/`, { skip: isMissing && `there is no ${what} on this machine` }, () => {
     test('passes on requests and files, tags that hold, and the address of the client', async (t) => {
       const { node, ask } = await startProxy(t, proxy);
       const text = JSON.stringify({ title: 'a', content: 'x'.repeat(5_000) });
@@ -176,7 +176,7 @@ const noSystemd = spawnSync('systemd-analyze', ['--version']).status !== 0;
 
 test(
   'systemd finds no fault in the units',
-  { skip: noSystemd && 'there is no systemd-analyze here' },
+  { skip: noSystemd && 'there is no systemd-analyze on this machine' },
   async (t) => {
     const folder = await createDirectory(t);
     const units = readdirSync(deploy).filter((file) => /\.(?:service|timer)$/.test(file));

@@ -105,7 +105,7 @@ const drafts = toQuery('{ allPosts(status: DRAFT) { title comments { content } }
 
 for (const [name, cache] of Object.entries({ nginx, varnish })) {
   const missing = spawnSync(cache.program, ['-V'], { stdio: 'ignore' }).status !== 0;
-  suite(`a cache of ${name}`, { skip: missing && `there is no ${name} here` }, () => {
+  suite(`a cache of ${name}`, { skip: missing && `there is no ${name} on this machine` }, () => {
     for (const mode of ['owners', 'members']) {
       test(`gives no stranger what an author has read, in ${mode}`, async (t) => {
         const { one, people, post, comment } = await openBlog(t, inMemory, mode);
