@@ -18,7 +18,8 @@ const program = '/usr/sbin/nginx';
 
 /** For `skip` of a suite: false, or why the suite cannot run. */
 export const noNginx =
-  spawnSync(program, ['-v'], { stdio: 'ignore' }).status !== 0 && 'there is no nginx on this machine';
+  spawnSync(program, ['-v'], { stdio: 'ignore' }).status !== 0 &&
+  'there is no nginx on this machine';
 
 /** The example with the ports and the folder of this test. */
 async function startNginx(t: TestContext, inkwellPort: number): Promise<string> {
