@@ -8,6 +8,7 @@ import { testAtLength } from './support/long.ts';
 import { connectRaw, get } from './support/raw-client.ts';
 import { assertWithin } from './support/pace.ts';
 import { until } from './support/until.ts';
+import { connectReady } from './support/ws-clients.ts';
 
 describe('a start', { concurrency: true }, () => {
   test('says in one line where it listens', async (t) => {
@@ -65,6 +66,7 @@ describe('a stop', { concurrency: true }, () => {
         Array.from({ length: 4 }, () => connectRaw(t, port)),
       );
       assert.ok(idle && half && silent && busy);
+      const webSocket = await connectReady(port);
       await idle.ask(get('/hello'));
       half.send('GET /hello HTTP/1.1\r\nHo');
       const body = '{"title":"a","content":"b"}';
@@ -81,6 +83,7 @@ describe('a stop', { concurrency: true }, () => {
       assert.ok(performance.now() - signalled > 900, 'idle connections end after a second');
       const response = await busy.ask(body);
       assert.deepEqual([response.status, response.headers.get('connection')], [201, 'close']);
+      assert.equal((await webSocket.closed).code, 1001);
       const { code, milliseconds } = await ended;
       assert.equal(code, 0);
       assertWithin(5_000, milliseconds);

@@ -118,6 +118,16 @@ const closing: Texts = {
   },
 };
 
+const ofEveryRefusal = [
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'x-content-type-options',
+  'x-request-id',
+  'cache-control',
+];
+
 describe('refused, and the connection ends', { concurrency: true }, () => {
   for (const [name, text, refusal] of casesOf(closing)) {
     test(`${name}: ${refusal}, then the end of the connection`, async (t) => {
@@ -128,6 +138,8 @@ describe('refused, and the connection ends', { concurrency: true }, () => {
       assert.equal(headers.get('x-content-type-options'), 'nosniff');
       assert.ok(headers.get('x-request-id'));
       assert.ok(Date.parse(headers.get('date') ?? '') > 0, '(R6a)');
+      const others = [...headers.keys()].filter((each) => !ofEveryRefusal.includes(each));
+      assert.deepEqual(others, status === 405 ? ['allow'] : []);
       const problem = JSON.parse(body.toString()) as { status: number; code: string };
       assert.equal(`${problem.status} ${problem.code}`, refusal);
       assert.equal(problem.status, status);
