@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -79,10 +79,6 @@ const benches: Readonly<Record<string, Bench>> = {
   },
 };
 
-/** What others start. */
-const parts =
-  'attacker bare-server beside chart fill load probe processes report scenarios service shapes';
-
 describe('the programs in bench/', () => {
   let folder: string;
   before(async () => {
@@ -121,15 +117,4 @@ describe('the programs in bench/', () => {
       }
     });
   }
-
-  it('are all in this test, in package.json or in bench/README.md', async () => {
-    const names = await readdir(join(projectFolder, 'bench'));
-    const known = [...Object.keys(benches), ...parts.split(' ').map((name) => `${name}.mjs`)];
-    assert.deepEqual(names.filter((name) => name.endsWith('.mjs')).toSorted(), known.toSorted());
-    const page = await readFile(join(projectFolder, 'bench', 'README.md'), 'utf8');
-    for (const name of Object.keys(benches)) {
-      const script = name === 'bench.mjs' ? 'npm run bench`' : name.replace('.mjs', '');
-      assert.ok(page.includes(script), name);
-    }
-  });
 });

@@ -152,16 +152,21 @@ describe('the executable', { skip }, () => {
   });
 
   const run = promisify(execFile);
-  const inFolder = (name: string) => ({ env: { STORE_URL: `sqlite://${join(folder, name)}` } });
 
-  it('does all of the contract in a folder without packages, until SIGTERM', async (context) => {
-    const server = await runProgram(context, { executable });
-    await useAllOf((await server.listening()).url);
-    server.child.kill('SIGTERM');
-    assert.equal((await server.ended()).code, 0);
-    assert.equal(server.errors(), '');
-    assert.deepEqual(await readdir(join(folder, 'executable')), ['inkwell']);
-  });
+  const postgres = async () => (await sharePostgres()).createDatabase();
+  for (const [what, skipped, newUrl] of [
+    ['in memory', false, () => 'memory:'],
+    ['in SQLite', false, () => `sqlite://${join(folder, 'executable.db')}`],
+    ['in PostgreSQL', skipPostgres, postgres],
+  ] as const) {
+    it(`does all of the contract in a folder of its own, ${what}`, { skip: skipped }, async (t) => {
+      const server = await runProgram(t, { executable, env: { STORE_URL: await newUrl() } });
+      await useAllOf((await server.listening()).url);
+      server.child.kill('SIGTERM');
+      assert.deepEqual([(await server.ended()).code, server.errors()], [0, '']);
+      assert.deepEqual(await readdir(join(folder, 'executable')), ['inkwell']);
+    });
+  }
 
   it('has the pages inside, as the plain program sends them', async (context) => {
     const [plain, whole] = await Promise.all([
@@ -198,7 +203,7 @@ describe('the executable', { skip }, () => {
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
     assert.equal((await run(executable, ['--version'])).stdout, `${version}\n`);
     assert.match((await run(executable, ['--help'])).stdout, /^usage: inkwell /);
-    const { env } = inFolder('accounts.db');
+    const env = { STORE_URL: `sqlite://${join(folder, 'accounts.db')}` };
     const added = run(executable, ['accounts', 'add', 'ann', '--email', 'ann@example.org'], {
       env,
     });
@@ -208,16 +213,5 @@ describe('the executable', { skip }, () => {
     assert.match((await run(executable, ['--check'], { env })).stdout, /accounts\.db/);
     const missing = { env: { STORE_URL: `sqlite://${join(folder, 'missing', 'inkwell.db')}` } };
     await assert.rejects(run(executable, ['--check'], missing), { code: 1 });
-  });
-
-  it('keeps its records in SQLite', async (context) => {
-    const server = await runProgram(context, { executable, ...inFolder('executable.db') });
-    await useAllOf((await server.listening()).url);
-  });
-
-  it('has the driver of PostgreSQL inside', { skip: skipPostgres }, async (context) => {
-    const env = { STORE_URL: await (await sharePostgres()).createDatabase() };
-    const server = await runProgram(context, { executable, env });
-    await useAllOf((await server.listening()).url);
   });
 });

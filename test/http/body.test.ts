@@ -110,26 +110,6 @@ test('a body that is not read does not hold up the request behind it', async (t)
   }
 });
 
-test('a client that leaves after its upload was refused harms nobody', async (t) => {
-  const { port } = await startHttp(t, {
-    routes: {
-      'POST /': async (request) => {
-        await readMultipart(request, limits, () => Promise.resolve());
-        return textResponse(200, '');
-      },
-    },
-  });
-  const type = 'Content-Type: multipart/form-data; boundary=b';
-  for (let count = 0; count < 5; count += 1) {
-    const client = await connectRaw(t, port);
-    client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9000\r\n\r\n--b\r\nbad`);
-    assert.equal((await client.ask(`\r\n\r\n${'x'.repeat(1_000)}`)).status, 400, `round ${count}`);
-    client.socket.resetAndDestroy();
-  }
-  const other = await connectRaw(t, port);
-  assert.equal((await other.ask(get('/hello'))).status, 200);
-});
-
 /** How a handler leaves a body alone for the time being. */
 const waiters = {
   'nobody asks for': () => undefined,

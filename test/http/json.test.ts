@@ -37,14 +37,6 @@ test('any JSON value comes through as it is', () => {
   );
 });
 
-test('`JSON.parse` confuses names with escapes where the service goes around it', (t) => {
-  JSON.parse('{"fault":[],"k\\\\":0}');
-  const hasFault = !('k\n' in (JSON.parse('{"fault":1,"k\\n":2}') as object));
-  t.diagnostic(`${process.version} ${hasFault ? 'has' : 'does not have'} nodejs/node#63785`);
-  // A version that nobody has seen yet is only told of.
-  if (/^v24\.(?:1?[0-9]|2[01])\./.test(process.version)) assert.ok(hasFault);
-});
-
 test('a name with an escape is read as it is, whatever names were read before', () => {
   // Node 24 reads the second name of each pair as the first.
   for (const [before, name, json] of [

@@ -146,16 +146,6 @@ describe(
       ],
     };
     for (const [what, [bytes, status]] of Object.entries(behind)) {
-      test(`${what}: twelve responses come first`, async (t) => {
-        const { client } = await startCounting(t);
-        client.send(get('/count').repeat(12) + bytes);
-        for (let count = 1; count <= 12; count += 1) {
-          assert.equal((await client.response()).body.toString(), String(count), `round ${count}`);
-        }
-        assert.equal((await client.response()).status, status);
-        await client.ended();
-      });
-
       test(`${what}: a slow answer comes first`, async (t) => {
         const { client, slow } = await startCounting(t);
         client.send(get('/slow') + bytes);

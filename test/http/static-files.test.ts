@@ -114,15 +114,4 @@ describe('static files', () => {
       await assert.rejects(endpoint(requestWith(), name), isNotFound, name);
     }
   });
-
-  it('tries again after a folder that could not be read', async () => {
-    const flaky = join(parent, 'flaky');
-    await writeFile(flaky, 'not a folder');
-    const endpoint = createStaticFiles(flaky, []).serve;
-    await assert.rejects(endpoint(requestWith(), 'a.txt'), { code: 'ENOTDIR' });
-    await rm(flaky);
-    await mkdir(flaky);
-    await writeFile(join(flaky, 'a.txt'), 'again');
-    assert.equal(textOf(await endpoint(requestWith(), 'a.txt')), 'again');
-  });
 });

@@ -8,12 +8,12 @@ import { allOf, times } from '../support/lists.ts';
 import { made } from '../support/made.ts';
 import { until } from '../support/until.ts';
 import { text } from './contract-posts.ts';
+import { newOnce } from './contract-requests.ts';
 
 type Open = (context: TestContext, initial?: Partial<InitialData>) => Promise<Store>;
 
 const isPending = true;
 const nobody = '00000000-0000-7000-8000-0000000000ff';
-const newOnce = () => ({ key: crypto.randomUUID(), fingerprint: 'print' });
 const contentsOf = (comments: readonly Comment[]): string =>
   comments.map(({ content }) => content).join(' ');
 

@@ -6,12 +6,11 @@ import * as fc from 'fast-check';
 import { readConfig } from '../../dist/config.js';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { createLocalClock } from '../../dist/domain/local-date-time.js';
-import type { Area } from '../../dist/store/changes.js';
 import type { InitialData, Store } from '../../dist/store/store.js';
 import type { Account, Author, Comment } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
-import { changing, toDraft } from '../support/article-texts.ts';
+import { toDraft } from '../support/article-texts.ts';
 import { allOf } from '../support/lists.ts';
 import { cases, isLong } from '../support/long.ts';
 import { ann, driverOptions } from '../support/driver-options.ts';
@@ -20,7 +19,7 @@ import { openOn, stores } from '../support/stores.ts';
 import { anyCharacter, anyCodeUnit } from '../support/texts.ts';
 import { testArticles } from './contract-articles.ts';
 import { testLists, testPages } from './contract-lists.ts';
-import { testComments, testPosts, text } from './contract-posts.ts';
+import { testComments, testPosts } from './contract-posts.ts';
 import { testPublication } from './contract-publication.ts';
 import { testPending } from './contract-pending.ts';
 import { testRequests } from './contract-requests.ts';
@@ -38,8 +37,6 @@ const ada: Author = {
 const account: Account = { ...ann, id: ada.id, username: 'ada', roles: ['USER', 'ADMIN'] };
 const nobody = '00000000-0000-7000-8000-0000000000ff';
 const none = { authors: [], accounts: [], posts: [], comments: [], todos: [], articles: [] };
-
-const areas: readonly Area[] = ['posts', 'comments', 'authors', 'todos', 'articles'];
 
 /** Any text, with those made likely that databases stumble over. */
 const anyText = fc.oneof(
@@ -127,45 +124,6 @@ function testChanges(open: Open): void {
     assert.equal(await todos.remove(todo.id), false);
     assert.deepEqual(await allOf(todos.all), [other]);
     for (const { update } of [posts, todos]) assert.equal(await update(nobody, {}), false);
-  });
-
-  test('every write counts in the area of what it changes, or changes the state of the store', async (t) => {
-    const store = await open(t);
-    const countsOf = async (): Promise<ReadonlyMap<Area, number>> => {
-      const changes = store.changes();
-      return new Map(areas.map((area) => [area, changes.sumOf([changes.slotOf(area)])]));
-    };
-    /** Asked again where the answer is late. */
-    const stateOf = async (ask = store.askState): Promise<string | undefined> =>
-      ask === undefined ? undefined : ((await ask()) ?? stateOf(ask));
-    const movedBy = async (write: () => unknown): Promise<readonly Area[]> => {
-      const before = await countsOf();
-      const state = await stateOf();
-      await write();
-      if (state !== undefined) return state === (await stateOf()) ? [] : areas;
-      const after = await countsOf();
-      return areas.filter((area) => after.get(area) !== before.get(area));
-    };
-    const { posts, comments, todos, articles } = store;
-    const { id } = await posts.create(text('a'));
-    const retitle = changing((article) => ({ ...article, title: `${article.title}+` }));
-    const writes: readonly (readonly [Area, () => unknown])[] = [
-      ['posts', () => posts.create(text('b'))],
-      ['posts', () => posts.update(id, { title: 'b', content: 'b' })],
-      ['comments', () => comments.add(id, 'c')],
-      ['todos', () => todos.create({ title: 'd', completed: false })],
-      ['articles', () => articles.save(toDraft({ title: 'e' }))],
-      ['articles', () => articles.change(1, retitle)],
-      ['articles', () => articles.changeAll((all) => all.map(retitle))],
-    ];
-    for (const [area, write] of writes) {
-      await t.test(String(write), async () => {
-        const moved = await movedBy(write);
-        assert.deepEqual(moved, store.askState ? areas : [area]);
-      });
-    }
-    // Its comments go with it; what reads comments reads whether the post is there.
-    assert.ok((await movedBy(() => posts.remove(id))).includes('posts'));
   });
 }
 

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { lost } from '../../dist/store/postgres/client/faults.js';
 import { createAskState } from '../../dist/store/postgres/state.js';
 import type { Row } from '../../dist/store/sql/rows.js';
 import { catchUp, startPair } from '../support/postgres-pair.ts';
@@ -196,17 +195,5 @@ describe('the question for the state', () => {
     sent[0]?.resolve([{ state: 'a' }]);
     sent[1]?.resolve([{ state: 'b' }]);
     assert.deepEqual(await Promise.all([...first, later]), ['a', 'a', 'a', 'b']);
-  });
-
-  it('is given up when it is late, and no more are sent while two are not answered', async () => {
-    const { sent, ask } = open();
-    for (const _ of [1, 2, 3]) assert.equal(await ask(), undefined);
-    assert.equal(sent.length, 2);
-    sent[0]?.reject(lost());
-    await nextIteration();
-    const next = ask();
-    await nextIteration();
-    sent[2]?.resolve([{ state: 'a' }]);
-    assert.equal(await next, 'a');
   });
 });

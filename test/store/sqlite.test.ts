@@ -6,7 +6,6 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { toDraft } from '../support/article-texts.ts';
 import { withCode } from '../support/errors.ts';
 import { allOf, times } from '../support/lists.ts';
 import {
@@ -44,22 +43,6 @@ it('opens where Node has SQLite, else is refused with one line', async (context)
 });
 
 describe('a SQLite file', { skip: skipSqlite }, () => {
-  it('keeps everything when it is closed and opened again', async (context) => {
-    const { path, store: first } = await openNew(context);
-    const post = await first.posts.create(draft);
-    const comment = await first.comments.add(post.id, 'kept too');
-    await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
-    await first.articles.save(toDraft({ title: 'three' }));
-    const posts = await allOf(first.posts.all);
-    const waiting = first.posts.create({ ...draft, title: 'last' });
-    await first.close();
-
-    const second = await openOn(context, toSqliteUrl(path));
-    assert.deepEqual(await allOf(second.posts.all), [await waiting, ...posts]);
-    assert.deepEqual(await allOf(second.comments.ofPost(post.id)), [comment]);
-    assert.equal((await second.articles.save(toDraft({ title: 'four' }))).id, 4);
-  });
-
   it('has texts as they are, without U+0000', async (context) => {
     const { path, store } = await openNew(context);
     for (const content of ['', 'zażółć 😀', '\u0001\t\r\n\uffff', 'a\0b']) {
@@ -92,14 +75,6 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     });
     // Another connection sees one commit.
     assert.deepEqual(new Set(await Promise.all(seen)), new Set([before + 1]));
-  });
-
-  it('shows what was written in the same iteration as a read before it', async (t) => {
-    const { store } = await openNew(t);
-    const created = store.posts.create(draft);
-    assert.equal(store.posts.find('none'), undefined);
-    const { id } = await created;
-    assert.notEqual(store.posts.find(id), undefined);
   });
 
   const refusals: Readonly<Record<string, (path: string) => unknown>> = {
