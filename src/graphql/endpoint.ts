@@ -13,6 +13,7 @@ import { AppError, type GraphqlCode } from '../errors.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { markReplayed, readIdempotencyKey } from '../http/idempotency.ts';
 import { parseJson } from '../http/json.ts';
+import { parseQuery } from '../http/query.ts';
 import type { LogFacts } from '../log.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Observer } from '../http/server/observe.ts';
@@ -181,7 +182,7 @@ async function respondNow(
       request.logFacts = toLogFacts(`batch of ${requests.length}`, executed.codes);
       return withReplay(resultResponse(executed, type), context);
     }
-    const lastEventId = takesEvents(request) ? request.header('last-event-id') : undefined;
+    const lastEventId = takesEvents(request) ? readLastEventId(request) : undefined;
     const asked = lastEventId ? { ...requests, lastEventId } : requests;
     const prepared = engine.prepare(asked, request.id);
     operation = prepared;
@@ -204,6 +205,13 @@ async function respondNow(
   } finally {
     context.release();
   }
+}
+
+/** Polyfills of `EventSource` send it in the URL: a header of their own needs a preflight. */
+function readLastEventId(request: HttpRequest): string | undefined {
+  return (
+    request.header('last-event-id') || parseQuery(request.query).get('lastEventId') || undefined
+  );
 }
 
 /** `query Posts`; undefined for what is no operation. */

@@ -165,7 +165,7 @@ function obeyingOrRefusing(method: string, { handler, takesConditions }: Endpoin
       throw new AppError('malformed_request', message);
     }
     for (const name of methodOverrides) {
-      if ((request.header(name)?.toUpperCase() ?? method) === method) continue;
+      if ((request.header(name)?.toUpperCase() || method) === method) continue;
       const message = `The header ${name} is not obeyed: send the method itself.`;
       throw new AppError('malformed_request', message);
     }

@@ -124,6 +124,8 @@ function matchesNone(request: Headers, etag: string): boolean {
  * off, or put them around `*`, which no tag here is.
  */
 const tagForm = /(W\/)?("[^"]*")|[^\s,"]+/g;
+/** What proxies that compress put at the end of a tag: Caddy, Apache, Jetty. */
+const codingSuffix = /--?(?:br|deflate|gzip|zstd)"$/;
 const anyTag = /^\s*(?:\*|"\*")\s*$/;
 
 /** True if one of the first tags of a list is this one; `*` alone stands for any. */
@@ -133,7 +135,8 @@ function includesTag(list: string, etag: string, isStrong: boolean): boolean {
   const opaque = etag.replace('W/', '');
   let count = 0;
   for (const [bare, weak, tag = `"${bare}"`] of list.matchAll(tagForm)) {
-    if (tag === opaque && !(isStrong && weak)) return true;
+    const isSame = tag === opaque || tag.replace(codingSuffix, '"') === opaque;
+    if (isSame && !(isStrong && weak)) return true;
     if ((count += 1) === membersMax) break;
   }
   return false;

@@ -89,7 +89,7 @@ function isForeign(request: Sender, { allowedOrigins, publicUrl }: OwnOrigins): 
   const origin = request.header('origin') || undefined;
   if (isAllowed(allowedOrigins, origin) || (publicUrl !== '' && origin === publicUrl)) return false;
   const site = request.header('sec-fetch-site');
-  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  if (site) return site !== 'same-origin' && site !== 'none';
   return origin !== undefined && !isOnHost(origin, request.host);
 }
 

@@ -54,7 +54,7 @@ const refused = {
 };
 const taken = {
   'without an origin': {},
-  'with an empty origin': { Origin: '' },
+  'with an empty origin': { Origin: '', 'Sec-Fetch-Site': '' },
   'with an allowed origin': { Origin: 'https://ui.example' },
   'with an allowed origin on another site': { Origin: 'https://ui.example', ...site },
   'with the origin of PUBLIC_URL': { Origin: 'https://blog.example' },

@@ -177,6 +177,7 @@ suite('the table of headers', async () => {
         ['PATCH', 400],
         ['delete', 400],
         ['post', 201],
+        ['', 201],
       ] as const) {
         const headers = { 'Content-Type': 'application/json', [name]: value };
         const init = { method: 'POST', headers, body: '{"title":"a","content":"b"}' };

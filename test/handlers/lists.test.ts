@@ -231,6 +231,7 @@ describe('pages of posts over GraphQL', () => {
         assert.deepEqual(await readAllPosts(server, first), ids, `${first}`);
       }
       assert.deepEqual(await idsOf(server, { after: ids[2] }), ids.slice(3));
+      assert.deepEqual(await idsOf(server, { after: '' }), ids); // as in REST
       const next = ids.slice(3, 5);
       assert.deepEqual(await idsOf(server, { after: ids[2]?.toUpperCase(), first: 2 }), next);
       assert.equal((await server.fetch(`/posts/${ids[2]}`, { method: 'DELETE' })).status, 204);
@@ -247,7 +248,6 @@ test('values out of their bounds are refused by name', async (t) => {
     [{ first: -1 }, 'first'],
     [{ first: 1_001 }, 'first'],
     [{ first: 2, after: 'x' }, 'after'],
-    [{ after: '' }, 'after'],
     [{ after: 7 }, 'after'],
   ] as const) {
     await t.test(JSON.stringify([variables, name]), async () => {

@@ -150,17 +150,17 @@ const resolvers: Resolvers = {
   },
 };
 
-/** R37, R46. */
+/** R37, R46. An empty text is none, as in REST (R14a). */
 function toFilter({ author, status }: PostsArgs): PostFilter {
   const id = toId(author ?? '');
-  if (id === undefined && typeof author === 'string') throw invalidParameter('author', oneId);
+  if (id === undefined && author) throw invalidParameter('author', oneId);
   return { author: id, status: status ?? undefined };
 }
 
 /** R14a. */
 function toRange({ first, after }: PageArgs): Range {
   const id = toId(after ?? '');
-  if (id === undefined && typeof after === 'string') throw invalidParameter('after', oneId);
+  if (id === undefined && after) throw invalidParameter('after', oneId);
   const limit = first ?? undefined;
   if (limit !== undefined && (limit < 1 || limit > limitMax)) {
     throw invalidParameter('first', oneLimit);
