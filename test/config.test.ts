@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, readConfig, settings } from '../dist/config.js';
 import type { Setting } from '../dist/settings.js';
+import { words } from './support/lists.ts';
 import { createDirectory } from './support/uploads.ts';
 
 const all = Object.values<Setting<unknown>>(settings);
@@ -119,33 +120,15 @@ test('flags, words, origins and base URLs are read or refused', () => {
   for (const url of [...urls, 'https://user@a', 'https://a\\b', 'https://a b']) {
     assert.notEqual(faultsOf({ PUBLIC_URL: url }), '', url);
   }
-  for (const origin of [
-    'capacitor://localhost',
-    'chrome-extension://abcdefghijklmnop',
-    'https://*.example.org:8443',
-    // A page in a WebView of Android or in Electron.
-    'file://',
-    'null',
-    '*',
-  ]) {
+  const taken =
+    'capacitor://localhost chrome-extension://abcdefghijklmnop https://*.example.org:8443';
+  // Behind `file:` a page in a WebView of Android or in Electron.
+  for (const origin of [...words(taken), 'file://', 'null', '*']) {
     assert.deepEqual(readConfig({ ALLOWED_ORIGINS: origin }).allowedOrigins, [origin]);
   }
-  const stars = [
-    '**',
-    'https://*',
-    'https://a*.org',
-    'https://a.*.org',
-    'https://*.*.org',
-    '*.org',
-  ];
-  for (const origin of [
-    ...stars,
-    'file:///',
-    'https://',
-    'https://a/',
-    'https://A.example',
-    'https://a:443',
-  ]) {
+  const stars = '** https://* https://a*.org https://a.*.org https://*.*.org *.org';
+  const others = 'file:/// https:// https://a/ https://A.example https://a:443';
+  for (const origin of words(`${stars} ${others}`)) {
     assert.match(
       faultsOf({ ALLOWED_ORIGINS: origin }),
       /ALLOWED_ORIGINS must be an origin/,

@@ -23,17 +23,6 @@ test('one holder gets three quarters of what is free, and what it gives back is 
   assert.equal(pool.bytes, 0);
 });
 
-test('who asks whether there is room reserves nothing', () => {
-  const pool = new MemoryPool(8_000 / 7);
-  pool.open().set(500);
-  const asking = pool.open();
-  assert.equal(asking.canGrow(376), false);
-  assert.equal(asking.canGrow(375), true);
-  assert.deepEqual([asking.bytes, pool.bytes, pool.isOver], [0, 500, false]);
-  asking.set(501);
-  assert.equal(pool.isOver, true);
-});
-
 test('what has no end in sight has an eighth, a connection a 64th, and takes nothing from others', () => {
   const pool = new MemoryPool(64_000_000);
   const memories = Array.from({ length: 10 }, () => new ConnectionMemory(pool));

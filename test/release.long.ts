@@ -71,11 +71,6 @@ describe('a release', () => {
     else assert.equal(others.length, 3);
   });
 
-  it('is of the size of the program with its pages', async () => {
-    const { length } = await readFile(join(folder, 'one', `${archive}.tar.gz`));
-    assert.ok(length > 1_500_000 && length < 6_000_000, `${length} bytes`);
-  });
-
   it('has checksums of all its files', async () => {
     const sums = await readFile(join(folder, 'one', 'SHA256SUMS'), 'utf8');
     const lines = sums.trimEnd().split('\n');

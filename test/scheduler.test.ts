@@ -53,17 +53,6 @@ test('who waits is served in the order in which they came, whoever comes meanwhi
   assert.equal(order.join(' '), 'a b c d e f');
 });
 
-test('of two works in one turn the first is known first, also where it is a promise', async (t) => {
-  const { scheduler, run } = open(t);
-  await run(5);
-  const ended: string[] = [];
-  const works = [() => Promise.resolve('promise'), () => 'value'];
-  const note = async (work: () => Promise<string> | string) =>
-    ended.push(await scheduler.run<string>(work));
-  await Promise.all(works.map(note));
-  assert.deepEqual(ended, ['promise', 'value']);
-});
-
 test('a turn begins with the first work after an iteration without any', async (t) => {
   const { turns, run } = open(t);
   await run(5);

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { textResponse } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import { assertWithin, patient } from '../support/pace.ts';
@@ -13,21 +12,6 @@ import { keepOthersServed } from '../support/prober.ts';
 import { until } from '../support/until.ts';
 
 keepOthersServed();
-
-test('a client that ends its side after a whole request gets its response', async (t) => {
-  const slow = gate();
-  const asked = gate();
-  const { port } = await startHttp(t, { routes: { 'GET /slow': slowRoute(slow, asked) } });
-  const client = await connectRaw(t, port);
-  client.send(get('/slow'));
-  client.halfClose();
-  await asked.opened;
-  await turn();
-  await turn();
-  slow.open();
-  assert.equal((await client.response()).body.toString(), 'slow');
-  await client.ended();
-});
 
 test('a client that ends its side within a request is told so', async (t) => {
   const { port, active } = await startHttp(t, {
@@ -41,27 +25,6 @@ test('a client that ends its side within a request is told so', async (t) => {
     await client.ended();
   }
   await until('the end of all requests', () => active() <= 0);
-});
-
-test('HEAD has the headers of GET and no body, for texts and for streams (R9)', async (t) => {
-  let destroyed = 0;
-  const { port } = await startHttp(t, {
-    routes: {
-      'GET /text': () => textResponse(200, 'fünf'),
-      'GET /stream': () => {
-        const body = new Readable({ read: () => undefined });
-        body.once('close', () => (destroyed += 1));
-        return { status: 200, headers: ['Content-Type', 'a/b'], body };
-      },
-    },
-  });
-  const client = await connectRaw(t, port);
-  const head = (path: string): string => get(path).replace('GET', 'HEAD');
-  assert.equal((await client.ask(head('/text'), 'HEAD')).headers.get('content-length'), '5');
-  assert.equal((await client.ask(head('/stream'), 'HEAD')).headers.get('content-type'), 'a/b');
-  assert.equal((await client.ask(head('/nowhere'), 'HEAD')).status, 404);
-  assert.equal((await client.ask(get('/text'))).body.toString(), 'fünf');
-  assert.equal(destroyed, 1);
 });
 
 test('a failure of the service is a masked 500 with one log record of the same id', async (t) => {

@@ -96,20 +96,6 @@ const readers = {
   },
 };
 
-test('a long response waits in pieces, so that what its client has taken can be seen', async (t) => {
-  let queued = (): number => 0;
-  const { client } = await startHandler(t, ({ incoming: { socket } }) => {
-    queued = () => socket.writableLength;
-    return textResponse(200, 'x'.repeat(32_000_000));
-  });
-  client.socket.pause();
-  client.send(get('/'));
-  await until('a part that waits', () => queued() > 0);
-  assert.ok(queued() < 140_000, `${queued()} bytes in one piece`);
-  client.socket.resume();
-  assert.equal((await client.response()).body.length, 32_000_000);
-});
-
 describe('a client that is too slow', { concurrency: true }, () => {
   for (const [how, reader] of Object.entries(readers)) {
     test(`with a body that is ${how} gets 408, and its memory is free`, async (t) => {

@@ -109,28 +109,6 @@ describe('time limits', { concurrency: true }, () => {
 });
 
 describe('bodies that nobody wants', { concurrency: true }, () => {
-  for (const path of ['/nowhere', '/posts']) {
-    test(`an endless upload to ${path}: the response first, then the end`, async (t) => {
-      const client = await connectRaw(t, startServer(t));
-      const type = 'Content-Type: application/json';
-      client.send(
-        `POST ${path} HTTP/1.1\r\nHost: a\r\n${type}\r\nTransfer-Encoding: chunked\r\n\r\n`,
-      );
-      const chunk = Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`);
-      let sent = 0;
-      const more = (): void => {
-        while (!client.socket.destroyed && client.socket.write(chunk)) sent += chunk.length;
-      };
-      client.socket.on('drain', more);
-      more();
-      const response = await client.response();
-      assert.equal(response.status, path === '/posts' ? 413 : 404);
-      assert.equal(response.headers.get('connection'), 'close');
-      await client.ended();
-      assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes`);
-    });
-  }
-
   for (const expect of ['X: y', 'Expect: 100-continue']) {
     test(`a large declared body is answered at once and read only a little: ${expect}`, async (t) => {
       const { port, config } = await startServer(t);

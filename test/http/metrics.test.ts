@@ -128,16 +128,6 @@ test('refused bytes and handshakes are counted too', async (t) => {
   assert.equal(await valueOf('inkwell_security_events_total{event="origin refused"}'), 1);
 });
 
-test('the buckets of a histogram grow up to its count', async (t) => {
-  const { main, read } = await start(t);
-  for (let count = 0; count < 5; count += 1) await (await fetch(`${main}/hello`)).arrayBuffer();
-  const found = (await read()).matchAll(/_bucket{.*route="\/hello".*} (\d+)$/gm);
-  const counts = Array.from(found, ([, count]) => Number(count));
-  const sorted = counts.toSorted((a, b) => a - b);
-  assert.deepEqual(counts, sorted);
-  assert.equal(counts.at(-1), 5);
-});
-
 test('what is under way and open is shown, and is nothing in the end', async (t) => {
   const { port, read, reaches, valueOf } = await startApart(t);
   const open = ['http_requests_in_flight', 'connections', 'websockets', 'event_streams'];

@@ -1,7 +1,6 @@
 /** Requests of one connection, one after the other (RFC 9112 §9.3.2, R33). */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { emptyResponse, textResponse } from '../../dist/http/message.js';
@@ -65,23 +64,6 @@ describe('what is written is read by the request behind it', () => {
       assert.equal((await client.response()).status, 204, title);
       assert.ok((await client.response()).body.includes(`"title":"${title}"`), title);
     }
-  });
-
-  test('PATCH and upload before GET, in one packet', async (t) => {
-    const client = await connectRaw(t, startServer(t));
-    const patch = 'Content-Type: application/merge-patch+json';
-    const form = 'Content-Type: multipart/form-data; boundary=b';
-    const part = 'Content-Disposition: form-data; name="part"; filename="seen.txt"';
-    client.send(
-      send('PATCH /api/articles/1', '{"title":"changed"}', patch) +
-        get('/api/articles/1') +
-        send('POST /api/multiparts/list', `--b\r\n${part}\r\n\r\nx\r\n--b--`, form) +
-        get('/api/multiparts'),
-    );
-    assert.equal((await client.response()).status, 204);
-    assert.match((await client.response()).body.toString(), /"title":"changed"/);
-    assert.equal((await client.response()).status, 200);
-    assert.match((await client.response()).body.toString(), /seen\.txt/);
   });
 });
 
@@ -242,28 +224,4 @@ describe('requests that wait', () => {
       assert.equal(pool.bytes, 0);
     });
   }
-
-  test('do not hold up another connection', async (t) => {
-    const { client, port } = await startCounting(t);
-    client.send(get('/count').repeat(33));
-    const other = await connectRaw(t, port);
-    const seen = Number((await other.ask(get('/count'))).body.toString());
-    assert.ok(seen < 33, `${seen} requests came first`);
-    for (let count = 0; count < 33; count += 1)
-      assert.equal((await client.response()).status, 200, `round ${count}`);
-  });
-});
-
-test('a reset while an upgrade, CONNECT or bad bytes wait for a response harms nobody', async (t) => {
-  const server = await startServer(t);
-  const upgrade = get('/graphql', 'Connection: Upgrade', 'Upgrade: websocket');
-  for (const bytes of [upgrade, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'rubbish\r\n\r\n']) {
-    for (let count = 0; count < 20; count += 1) {
-      const client = await connectRaw(t, server.port);
-      client.send(get('/graphql-ui/main.js').repeat(8) + bytes);
-      await once(client.socket, 'data');
-      client.socket.resetAndDestroy();
-    }
-  }
-  assert.equal((await server.fetch('/hello')).status, 200);
 });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { type HttpResponse, jsonTextResponse } from '../../dist/http/message.js';
-import type { TrackedRecords } from '../../dist/records/tracked-records.js';
+import { jsonTextResponse } from '../../dist/http/message.js';
 import { createResponseCache } from '../../dist/records/response-cache.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
@@ -40,32 +39,6 @@ it('a write that comes while a response is made keeps it from being cached', asy
   const { store, ask } = open();
   assert.equal(await ask('a', 'old', () => store.todos.create(todo)), 'old');
   assert.equal(await ask('a', 'new'), 'new');
-});
-
-it('what others have made while a request waited for its turn is not made again', async () => {
-  const { store, responses } = open();
-  const waiting: (() => void)[] = [];
-  const runInTurn = async <T>(work: () => T | Promise<T>): Promise<T> => {
-    await new Promise<void>((resolve) => waiting.push(resolve));
-    return work();
-  };
-  let made = 0;
-  const ask = async (): Promise<unknown> => {
-    const make = async (records: TrackedRecords): Promise<HttpResponse> => {
-      await records.todos.all.read();
-      return jsonTextResponse(200, String((made += 1)));
-    };
-    return (await responses.respond('a', make, { reader, runInTurn })).body;
-  };
-  for (const expected of ['1', '2']) {
-    const both = [ask(), ask()];
-    while (waiting.length > 0) {
-      waiting.shift()?.();
-      await nextIteration();
-    }
-    assert.deepEqual(await Promise.all(both), [expected, expected], expected);
-    await store.todos.create(todo);
-  }
 });
 
 it('keys and responses stay within their bytes, and the oldest give way', async () => {

@@ -50,23 +50,6 @@ for (const { name, skip, newUrl } of durableStores) {
   describe(`accounts ${name}`, { skip }, () => {
     describeChanges(open);
     describeTexts(open);
-
-    it('can be there before the first records, which come whole and once', async (context) => {
-      const url = await newUrl(context);
-      const kept = await openKept(context, url);
-      assert.equal(await kept.add({ ...bob, email: 'old@example.org' }), true);
-      // The second start gives the same account, and with it its address.
-      for (const [given, email] of [
-        [undefined, 'old@example.org'],
-        [initialData([bob], true), bob.email],
-      ] as const) {
-        const store = await openOn(context, url, given && { initial: given });
-        assert.equal((await allOf(store.posts.all)).length, 3, email);
-        assert.equal((await allOf(store.articles.all)).length, 2, email);
-        assert.equal((await store.accounts.find('bob'))?.email, email, email);
-        assert.equal((await store.authors.find(bob.id))?.email, email, email);
-      }
-    });
   });
 }
 

@@ -9,7 +9,6 @@ import type { DurableFileIndex, StoredFile } from '../../dist/store/file-index.j
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.ts';
 import { faults } from '../support/faults.ts';
-import { rounds } from '../support/long.ts';
 import { database } from '../support/shared-postgres.ts';
 import { durableStores, inSqliteFile, onPostgres, openOn } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -201,32 +200,6 @@ for (const { name, skip, newUrl } of durableStores) {
 }
 
 describe('a store of uploads with its index in PostgreSQL', { skip: onPostgres.skip }, () => {
-  it('does not lose or keep half of what is committed while connections are cut', async (t) => {
-    const records = await openOn(t, await database.clearedDatabase());
-    const directory = await createDirectory(t);
-    const { uploads } = await openDurable(records, t, { directory });
-    const expected = new Map<string, string>();
-    let refused = 0;
-    const turns = rounds('CUTS', { short: 12, long: 40 });
-    for (let turn = 0; turn < turns; turn += 1) {
-      const cutting = turn % 2 === 0 ? database.cutConnections() : undefined;
-      const [name, text] = [`file ${turn}`, `text ${turn}`];
-      const error = await store(uploads, { [name]: text }).catch((reason: unknown) => reason);
-      if (error === undefined) expected.set(name, text);
-      else {
-        refused += 1;
-        assert.equal((error as { code?: unknown }).code, 'unavailable', `round ${turn}`);
-      }
-      await cutting;
-    }
-    t.diagnostic(`${refused} of ${turns} refused`);
-    await ageAll(directory);
-    await uploads.sweep();
-    const found = new Map(await readAll(uploads));
-    for (const [name, text] of expected) assert.equal(found.get(name), text, name);
-    assert.equal((await listDurable(directory)).length, found.size);
-  });
-
   it('refuses while the database is away, removes what it wrote, and goes on', async (t) => {
     const records = await openOn(t, await database.clearedDatabase());
     const directory = await createDirectory(t);

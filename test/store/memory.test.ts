@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createIdSource } from '../../dist/domain/ids.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { RunInTurn } from '../../dist/scheduler.js';
@@ -80,20 +79,6 @@ test('many small records count for what they cost', async () => {
   assert.throws(() => {
     for (const _ of times(9_000)) void todos.create({ title: 'a', completed: false });
   }, isFull);
-});
-
-test('what is stored while the clock is wrong comes last, and is found', async () => {
-  const createId = createIdSource(() => new Date(0));
-  const store = createMemoryStore(driverOptions({ createId }));
-  const { posts, todos } = store;
-  const { id } = await posts.create({ title: 'a', content: '', authorId: null });
-  const todo = await todos.create({ title: 'a', completed: false });
-  const [first, second] = await allOf(posts.all);
-  assert.equal(first?.id, id);
-  assert.equal((await allOf(todos.all)).at(-1)?.id, todo.id);
-  assert.deepEqual((await posts.all.read({ after: id, limit: 1 })).records, [second]);
-  assert.equal(await posts.remove(id), true);
-  assert.deepEqual((await posts.all.read({ limit: 1 })).records, [second]);
 });
 
 /** A post with so many comments, and the ids of the first and the last. */

@@ -168,7 +168,6 @@ test('--check refuses what a start would, and changes nothing', { skip }, async 
   const check = (STORE_URL: string, UPLOAD_DIR = '') =>
     runCommandHere(['--check'], { env: { PORT: '0', STORE_URL, UPLOAD_DIR } });
   await database.query(url, 'CREATE ROLE plain LOGIN');
-  await fails(check(of('plain')), /STORE_URL: the role lacks what the command "migrate" needs\.$/m);
   assert.equal((await check(url, folder)).code, 0);
   const made = "SELECT FROM pg_namespace WHERE nspname = 'inkwell'";
   assert.deepEqual(await database.query(url, made), []);
@@ -192,8 +191,6 @@ test('--check refuses what a start would, and changes nothing', { skip }, async 
   await fails(check(of('plain')), /STORE_URL: the role lacks EXECUTE on inkwell\.\w+\(.*\)\.$/m);
   await database.query(url, `GRANT EXECUTE ${functions} TO plain`);
   assert.equal((await check(of('plain'), folder)).code, 0);
-  await database.query(url, 'REVOKE DELETE ON inkwell.todos FROM plain');
-  await fails(check(of('plain')), /STORE_URL: the role lacks DELETE on inkwell\.todos\.$/m);
 
   await writeFile(join(folder, 'inkwell-files/id'), 'another');
   await fails(check(url, folder), /UPLOAD_DIR: .* is not the folder of this database/);
@@ -205,7 +202,5 @@ test('--check refuses what a start would, and changes nothing', { skip }, async 
   await writeFile(join(folder, 'inkwell-files/1.upload'), 'x');
   await fails(check(url, folder), /UPLOAD_DIR: the database of STORE_URL lists no file/);
 
-  await database.query(url, 'UPDATE inkwell.schema_state SET version = 1000, usable_from = 1000');
-  await fails(check(url), /STORE_URL: the database was written by a newer version/);
   await database.query(url, 'DROP OWNED BY plain CASCADE; DROP ROLE plain');
 });

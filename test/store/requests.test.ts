@@ -15,8 +15,6 @@ import { until } from '../support/until.ts';
 import { newOnce } from './contract-requests.ts';
 import { text } from './contract-posts.ts';
 
-const isReused = { code: 'idempotency_key_reused' };
-
 describe('keys in memory', () => {
   const keep = (
     { run }: ReturnType<typeof createMemoryRequests>,
@@ -130,18 +128,12 @@ for (const place of durableStores) {
 
     test('are kept with the removal of a post that has many comments', async (t) => {
       const { store } = await open(t);
-      const [first, once] = [made(await store.posts.create(text('a'))), newOnce()];
-      const second = made(await store.posts.create(text('b')));
-      await store.comments.add(second.id, 'c');
+      const [{ id }, once] = [made(await store.posts.create(text('a'))), newOnce()];
       // More than SQLite removes in one step.
-      await Promise.all(times(1_501).map(async () => store.comments.add(first.id, 'c')));
-      const remove = async () => store.posts.remove(first.id, { once });
-      const all = await Promise.all([remove(), remove(), remove()]);
+      await Promise.all(times(1_501).map(async () => store.comments.add(id, 'c')));
+      const all = await Promise.all(times(3).map(async () => store.posts.remove(id, { once })));
       const kinds = all.map((result) => typeof result);
       assert.deepEqual(kinds.toSorted(), ['boolean', 'object', 'object']);
-      const reused = { once: { ...once, fingerprint: 'other' } };
-      await assert.rejects(async () => store.posts.remove(second.id, reused), isReused);
-      assert.equal((await allOf(store.comments.ofPost(second.id))).length, 1);
     });
 
     test('are forgotten after 24 hours, and removed: the write is done and kept again', async (t) => {
