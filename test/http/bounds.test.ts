@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { textResponse } from '../../dist/http/message.js';
 import { startHandler, startHttp } from '../support/http-kit.ts';
-import { connectRaw, get } from '../support/raw-client.ts';
+import { ask, connectRaw, get } from '../support/raw-client.ts';
 
 const post = (path: string, ...headers: readonly string[]): string =>
   get(path, ...headers).replace('GET', 'POST');
@@ -21,6 +21,29 @@ test('the connection stays behind 65,536 bytes that nobody reads, and ends behin
     assert.deepEqual([status, headers.get('connection')], [404, connection]);
     client.destroy();
   }
+});
+
+test('without free memory there is a body, and a response, of 16,384 bytes, and none of one more', async (t) => {
+  const { port, pool } = await startHandler(t, async (request) => {
+    await request.readBody(1_000_000);
+    return textResponse(200, 'x'.repeat(Number(request.query)));
+  });
+  pool.open().set(pool.bytesMax);
+  for (const [bodyBytes, responseBytes, status] of [
+    [16_384, 1, 200],
+    [16_385, 1, 503],
+    [1, 16_384, 200],
+    [1, 16_385, 503],
+  ] as const) {
+    const head = post(`/?${responseBytes}`, `Content-Length: ${bodyBytes}`);
+    const response = await ask(t, port, head + 'x'.repeat(bodyBytes));
+    assert.equal(response.status, status, `${bodyBytes}, ${responseBytes}`);
+  }
+  // It comes when it is waited for.
+  const client = await connectRaw(t, port);
+  const head = post('/?1', 'Content-Length: 8000', 'Expect: 100-continue');
+  assert.equal((await client.ask(head)).status, 100);
+  assert.equal((await client.ask('x'.repeat(8_000))).status, 200);
 });
 
 /** `read`: whether the handler reads the body. */
