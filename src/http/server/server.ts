@@ -237,7 +237,8 @@ function toAppError({ code, rawPacket, bytesParsed }: BadMessage): AppError {
       : new AppError('headers_too_large', 'The headers are too large.');
   }
   if (code === 'HPE_INVALID_URL') {
-    const message = 'The request target is not valid: all but ASCII is percent-encoded.';
+    const message =
+      'The request target is not valid: it begins with /, and all but ASCII is percent-encoded.';
     return new AppError('malformed_request', message);
   }
   if (code === 'HPE_INVALID_METHOD' && anyRequest.test(lineAt(rawPacket, bytesParsed))) {
