@@ -125,7 +125,7 @@ function matchesNone(request: Headers, etag: string): boolean {
  */
 const tagForm = /(W\/)?("[^"]*")|[^\s,"]+/g;
 /** What proxies that compress put at the end of a tag: Caddy, Apache, Jetty. */
-const codingSuffix = /--?(?:br|deflate|gzip|zstd)"$/;
+const codingSuffix = /^--?(?:br|deflate|gzip|zstd)"$/;
 const anyTag = /^\s*(?:\*|"\*")\s*$/;
 
 /** True if one of the first tags of a list is this one; `*` alone stands for any. */
@@ -133,9 +133,12 @@ function includesTag(list: string, etag: string, isStrong: boolean): boolean {
   if (anyTag.test(list)) return true;
   if (isStrong && etag.startsWith('W/')) return false;
   const opaque = etag.replace('W/', '');
+  // A tag can end with the sign that a suffix begins with.
+  const begun = opaque.slice(0, -1);
   let count = 0;
   for (const [bare, weak, tag = `"${bare}"`] of list.matchAll(tagForm)) {
-    const isSame = tag === opaque || tag.replace(codingSuffix, '"') === opaque;
+    const isCoded = tag.startsWith(begun) && codingSuffix.test(tag.slice(begun.length));
+    const isSame = tag === opaque || isCoded;
     if (isSame && !(isStrong && weak)) return true;
     if ((count += 1) === membersMax) break;
   }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, test, type TestContext } from 'node:test';
+import { toConditional } from '../../dist/http/etag.js';
 import { times } from '../support/lists.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { stores } from '../support/stores.ts';
@@ -186,4 +187,17 @@ test('a condition on articles that are too long to be changed together is 413', 
   await server.send('POST', '/api/articles', { title: 'Long', content });
   assert.equal(await patch('"x"'), 413);
   assert.equal(await patch('*'), 413);
+});
+
+test('a tag that ends as the suffix of a coding begins is known with a suffix too', () => {
+  const response = { status: 200, headers: [], body: '', etag: '"a-"' };
+  for (const [value, status] of [
+    ['"a--gzip"', 304],
+    ['"a---gzip"', 304],
+    ['"a-gzip"', 200],
+    ['"b--gzip"', 200],
+  ] as const) {
+    const header = (name: string) => (name === 'if-none-match' ? value : undefined);
+    assert.equal(toConditional(response, { method: 'GET', header }).status, status, value);
+  }
 });
