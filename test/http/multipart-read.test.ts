@@ -188,6 +188,16 @@ test('the limits let a body of exactly the limit through and nothing more', asyn
   await readParts([body], { limits: { uploadBytesMax: body.length } });
   const small = { limits: { uploadBytesMax: body.length - 1 } };
   await assert.rejects(readParts([body], small), isTooLarge);
+  const declared = toRequest(Readable.from([]), { 'content-length': '101' });
+  const rules = { ...limits, uploadBytesMax: 100 };
+  await assert.rejects(
+    readMultipart(declared, rules, () => assert.fail('was read')),
+    isTooLarge,
+  );
+  const ofParts = (count: number) =>
+    multipartBody(Array.from({ length: count }, () => part('', '')));
+  assert.equal((await readParts([ofParts(1_000)])).length, 1_000);
+  await assert.rejects(readParts([ofParts(1_001)]), isTooLarge);
 });
 
 test('what parts and texts keep in memory is counted', async () => {

@@ -42,7 +42,6 @@ describe('static files', () => {
     await writeFile(join(parent, 'secret.txt'), 'secret');
     await writeFile(join(folder, 'app.js.gz'), gzipSync(text));
     await writeFile(join(folder, 'deep', 'er', 'logo.png'), 'not really');
-    await writeFile(join(folder, 'strange.xyz'), 'xyz');
   });
 
   after(() => rm(parent, { recursive: true, force: true }));
@@ -55,6 +54,20 @@ describe('static files', () => {
     assert.equal(headerOf(response, 'Cache-Control'), 'no-cache');
     assert.equal(headerOf(response, 'X-Test'), 'yes');
     assert.match(headerOf(response, 'ETag') ?? '', /^W\/"[\w-]{22}"$/);
+  });
+
+  it('has no files without a folder, and looks again after one that could not be read', async () => {
+    const missing = createStaticFiles(join(folder, 'missing'), []).serve;
+    await assert.rejects(missing(requestWith(), 'index.html'), isNotFound);
+    const flaky = join(parent, 'flaky');
+    await writeFile(flaky, 'not a folder');
+    const endpoint = createStaticFiles(flaky, []).serve;
+    await assert.rejects(endpoint(requestWith(), 'a.txt'), { code: 'ENOTDIR' });
+    await rm(flaky);
+    await mkdir(flaky);
+    await writeFile(join(flaky, 'a.xyz'), 'again');
+    const response = await endpoint(requestWith(), 'a.xyz');
+    assert.equal(headerOf(response, 'Content-Type'), 'application/octet-stream');
   });
 
   it('sends a packed text packed to those who take gzip and plain to all others', async () => {

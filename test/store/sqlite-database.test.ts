@@ -7,7 +7,10 @@ import { setImmediate as nextIteration, setTimeout as pause } from 'node:timers/
 import { codeOf } from '../../dist/errors.js';
 import type { Log } from '../../dist/log.js';
 import { openAccounts } from '../../dist/store/open.js';
+import { createScheduler } from '../../dist/scheduler.js';
+import { Changes } from '../../dist/store/changes.js';
 import { openDatabase, prepareDatabase } from '../../dist/store/sqlite/database.js';
+import { Transactions } from '../../dist/store/sqlite/transactions.js';
 import { driverOptions } from '../support/driver-options.ts';
 import { allOf, times } from '../support/lists.ts';
 import { startNode } from '../support/program.ts';
@@ -30,6 +33,25 @@ it('each commit waits for the disk', only, async (t) => {
   assert.equal(valueOf('PRAGMA synchronous'), 2);
   assert.equal(valueOf('PRAGMA journal_mode'), 'wal');
   assert.equal(valueOf('PRAGMA journal_size_limit'), 16_777_216);
+  database.close();
+});
+
+it('a fault of the disk is told as a full one or as unavailable, and logged', only, async (t) => {
+  const database = await openDatabase(await newSqliteFile(t), true);
+  const logged: unknown[] = [];
+  const log: Log = (_level, event) => void logged.push(event);
+  const options = {
+    changes: new Changes(),
+    run: createScheduler().run,
+    checkFile: () => undefined,
+  };
+  const transactions = new Transactions({ database, log, ...options });
+  // As SQLite has them: full; a write, a size, and a read that failed.
+  const codes = [13, 778, 4_874, 266].map((errcode) =>
+    codeOf(transactions.toStoreError(Object.assign(new Error('fault'), { errcode }))),
+  );
+  assert.deepEqual(codes, ['storage_full', 'storage_full', 'storage_full', 'unavailable']);
+  assert.equal(logged.length, 3);
   database.close();
 });
 
