@@ -133,6 +133,8 @@ async function guarded(server: TestServer, member: Headers) {
       ['POST', '/api/articles', { title: 't' }] as const,
       ['PATCH', '/api/articles', []] as const,
       ['PATCH', '/api/articles/1', {}] as const,
+      ['DELETE', '/api/articles/1'] as const,
+      ['POST', '/comments/removals', { ids: [] }] as const,
     ],
   };
 }
