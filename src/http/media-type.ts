@@ -74,12 +74,16 @@ interface Range {
   readonly quality: number;
 }
 
-/** A malformed range accepts nothing. `*` is how clients, Java's among them, shorten it. */
+/**
+ * A malformed range accepts nothing; of one with malformed parameters, such as a list with `;`, the
+ * type counts. `*` is how clients, Java's among them, shorten it.
+ */
 function parseRange(text: string): Range {
-  const type = parseMediaType(text.replace(/^[ \t]*\*(?![^ \t;])/, '*/*'));
+  const range = text.replace(/^[ \t]*\*(?![^ \t;])/, '*/*');
+  const type = parseMediaType(range) ?? parseMediaType(range.split(';', 1)[0] ?? '');
   if (type === undefined) return { essence: '', quality: 0 };
   const weight = type.parameters.get('q');
-  if (weight === undefined) return { essence: type.essence, quality: 1 };
+  if (!weight) return { essence: type.essence, quality: 1 };
   // `.2` is invalid (RFC 9110 §12.4.2), but Java's HttpURLConnection has always sent it.
   const valid = /^(?:0(?:\.[0-9]{0,3})?|\.[0-9]{1,3}|1(?:\.0{0,3})?)$/.test(weight);
   return { essence: type.essence, quality: valid ? Number(weight) : 0 };

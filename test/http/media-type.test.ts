@@ -67,6 +67,9 @@ test('the best of what is offered is chosen (RFC 9110 §12.5.1)', () => {
     ['application/json;q=2', undefined],
     ['application/json;q=high', undefined],
     ['rubbish', undefined],
+    ['application/json; q=', json],
+    ['text/plain; application/json', text],
+    ['image/png; application/json', undefined],
     // Java's HttpURLConnection.
     ['text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2', json],
     // A browser.
