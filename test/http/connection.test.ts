@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { textResponse } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import { assertWithin, patient } from '../support/pace.ts';
@@ -12,6 +13,21 @@ import { keepOthersServed } from '../support/prober.ts';
 import { until } from '../support/until.ts';
 
 keepOthersServed();
+
+test('a client that ends its side after a whole request gets its response', async (t) => {
+  const slow = gate();
+  const asked = gate();
+  const { port } = await startHttp(t, { routes: { 'GET /slow': slowRoute(slow, asked) } });
+  const client = await connectRaw(t, port);
+  client.send(get('/slow'));
+  client.halfClose();
+  await asked.opened;
+  await turn();
+  await turn();
+  slow.open();
+  assert.equal((await client.response()).body.toString(), 'slow');
+  await client.ended();
+});
 
 test('a client that ends its side within a request is told so', async (t) => {
   const { port, active } = await startHttp(t, {

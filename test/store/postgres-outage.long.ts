@@ -7,6 +7,7 @@ import { openStore } from '../../dist/store/open.js';
 import { createServer, sql } from '../../dist/store/postgres/client/connection.js';
 import { Pool } from '../../dist/store/postgres/client/pool.js';
 import { withCode } from '../support/errors.ts';
+import { file, form, postForm, refusal } from '../support/files.ts';
 import { times } from '../support/lists.ts';
 import { rounds } from '../support/long.ts';
 import { made } from '../support/made.ts';
@@ -14,16 +15,74 @@ import { migrateTo } from '../support/migrate-to.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { endTogether, startFront } from '../support/postgres-proxy.ts';
 import { startNode } from '../support/program.ts';
+import { startServer } from '../support/server.ts';
 import { database } from '../support/shared-postgres.ts';
 import { driverOptions } from '../support/driver-options.ts';
 import { openSession } from '../support/session.ts';
 import { openOn } from '../support/stores.ts';
+import { createDirectory } from '../support/uploads.ts';
 import { until } from '../support/until.ts';
 
+const modern = 'application/graphql-response+json';
 const draft = { title: 'a', content: 'b', authorId: null };
 const unavailable = withCode('unavailable');
 
 describe('PostgreSQL', { skip }, () => {
+  it('is said to be unavailable while it is away', async (t) => {
+    const env = {
+      STORE_URL: await database.createDatabase(),
+      UPLOAD_DIR: await createDirectory(t),
+    };
+    const service = await startServer(t, { env });
+    const ask = async (query: string, accept: string): Promise<[Response, unknown]> => {
+      const response = await service.fetch('/graphql', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Accept: accept },
+        body: JSON.stringify({ query }),
+      });
+      return [response, await response.json()];
+    };
+    assert.equal((await ask('{ allPosts { id } }', modern))[0].status, 200);
+    await database.stop();
+    t.after(() => database.start());
+    for (const [at, rest] of [
+      await service.fetch('/posts'),
+      await service.fetch('/api/multiparts'),
+      await postForm(service, 'list', form({ b: file('2', 'b') })),
+    ].entries()) {
+      assert.equal(rest.headers.get('retry-after'), '2', `rest ${at}`);
+      assert.deepEqual(await refusal(rest), [503, 'unavailable'], `rest ${at}`);
+    }
+    const id = '00000000-0000-7000-8000-000000000000';
+    for (const query of ['{ allPosts { id } }', `{ postById(postId: "${id}") { id } }`]) {
+      const [response, body] = await ask(query, modern);
+      assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '2'], query);
+      const { errors, ...others } = body as { errors: { extensions: unknown }[] };
+      assert.deepEqual(others, {}, query);
+      assert.deepEqual(errors[0]?.extensions, { code: 'UNAVAILABLE', retryAfterSeconds: 2 }, query);
+      const [legacy, same] = await ask(query, 'application/json');
+      assert.deepEqual([legacy.status, same], [200, body], query);
+    }
+  });
+
+  it('is named while a start waits for it', async (t) => {
+    const url = await database.createDatabase();
+    await database.stop();
+    const lines: unknown[] = [];
+    const log = (_level: string, event: string, facts?: object): number =>
+      lines.push({ event, ...facts });
+    const opening = openStore(url, driverOptions({ log }));
+    await until('a line of the log', () => lines.length > 0);
+    await database.start();
+    const store = await opening;
+    t.after(() => store.close());
+    const { host } = new URL(url);
+    const line = lines[0] as { event: string; host: string; reason: string };
+    assert.deepEqual([line.event, line.host], ['waiting for the database', host]);
+    assert.match(line.reason, /ECONNREFUSED/);
+    await store.posts.create(draft);
+  });
+
   it('is written to again after it was set to only read', async (t) => {
     const url = await database.createDatabase();
     const target = await createServer(url);
