@@ -77,9 +77,9 @@ test('a document is named by documentId too', async (t) => {
 test('a file goes where the map says, whatever stands there', async (t) => {
   const server = await startServer(t);
   const upload = 'mutation ($file: Upload!) { upload(file: $file) }';
-  const send = (variables: object, paths: readonly string[]) =>
+  const send = (variables: object, paths: readonly string[], text = upload) =>
     postParts(server, [
-      ['operations', { query: upload, variables }],
+      ['operations', { query: text, variables }],
       ['map', { '0': paths }],
       ['0', 'text', 'a.txt', 'text/plain'],
     ]);
@@ -90,6 +90,8 @@ test('a file goes where the map says, whatever stands there', async (t) => {
   // A variable that the client has left out, as it is no JSON.
   assert.deepEqual((await send({}, ['variables.file'])).body, { data: { upload: true } });
   assert.equal((await send({}, ['variables.fil'])).status, 400);
+  const odd = upload.replaceAll('$file', '$__proto__');
+  assert.equal((await send({}, ['variables.__proto__'], odd)).status, 400);
   assert.equal((await send({ file: {} }, ['variables.file.file'])).status, 400);
   assert.equal((await send({ file: 'text' }, ['variables.file.length'])).status, 400);
 });

@@ -53,7 +53,7 @@ export async function readOperations(
   if (operations === undefined) throw invalidRequest('The part operations is missing.');
   return () => {
     const body = parseJson(operations);
-    placeFiles(body, files, map === undefined || map.length === 0 ? {} : parseJson(map));
+    placeFiles(body, files, map?.length ? parseJson(map) : {});
     return decodeBody(body);
   };
 }
@@ -71,13 +71,14 @@ function placeFiles(
   // PHP writes a map with the names 0, 1, … as a list.
   const places = Array.isArray(map) ? Object.fromEntries(map.entries()) : (map ?? {});
   if (!isObject(places)) throw invalidRequest('The map must be an object.');
+  const placeAt = createPlacing(operations);
   for (const [name, paths] of Object.entries(places)) {
     const file = files.get(name);
     if (file === undefined)
       throw invalidRequest(`The map names the part ${name}, which was not sent.`);
     if (!Array.isArray(paths))
       throw invalidRequest(`The map must have a list of paths for ${name}.`);
-    for (const path of paths) placeAt(operations, path, file);
+    for (const path of paths) placeAt(path, file);
   }
   for (const [name, { facts }] of files) {
     // A form has more than its files: text beside is ignored, as in R18.
@@ -87,32 +88,43 @@ function placeFiles(
   }
 }
 
-function placeAt(operations: unknown, path: unknown, file: UploadedFile): void {
-  if (typeof path !== 'string') throw invalidRequest('A path of the map must be a string.');
-  const keys = path.split('.');
-  const last = keys.pop() ?? '';
-  const at = Array.isArray(operations) ? 1 : 0;
-  if (keys[at] !== 'variables') throw badPath(path);
-  let holder = operations;
-  let operation: unknown;
-  for (const key of keys) {
-    operation = holder;
-    holder = memberOf(holder, key);
-  }
-  const held = memberOf(holder, last);
-  const isAbsent = held === undefined && keys.length === at + 1 && isObject(holder);
-  // Of two files in one place one would be lost.
-  const isFree =
-    held === undefined ? isAbsent && hasVariable(operation, last) : !(held instanceof UploadedFile);
-  if (!isFree) throw badPath(path);
-  // The holder is an object or an array, and belongs to this request alone.
-  (holder as Record<string, unknown>)[last] = file;
+/** Returns a function that puts a file at a path. */
+function createPlacing(operations: unknown): (path: unknown, file: UploadedFile) => void {
+  const isBatch = Array.isArray(operations);
+  /** By operation: each text is read once, however many paths lead into its variables. */
+  const variables = new Map<unknown, ReadonlySet<string>>();
+  const hasVariable = (operation: unknown, name: string): boolean => {
+    const names = variables.get(operation) ?? variablesIn(memberOf(operation, 'query'));
+    variables.set(operation, names);
+    return names.has(name);
+  };
+  return (path, file) => {
+    if (typeof path !== 'string') throw invalidRequest('A path of the map must be a string.');
+    const keys = path.split('.');
+    const last = keys.pop() ?? '';
+    const [operation, [variablesKey, ...inside]] = isBatch
+      ? [memberOf(operations, keys[0] ?? ''), keys.slice(1)]
+      : [operations, keys];
+    if (variablesKey !== 'variables') throw badPath(path);
+    let holder = memberOf(operation, variablesKey);
+    for (const key of inside) holder = memberOf(holder, key);
+    const held = memberOf(holder, last);
+    // Of two files in one place one would be lost.
+    if (held instanceof UploadedFile) throw badPath(path);
+    const mayBeAbsent = inside.length === 0 && isObject(holder);
+    if (held === undefined && !(mayBeAbsent && hasVariable(operation, last))) throw badPath(path);
+    // The holder is an object or an array, and belongs to this request alone.
+    (holder as Record<string, unknown>)[last] = file;
+  };
 }
 
-/** Whether a variable of this name is in the text of the operation: clients may leave it out. */
-function hasVariable(operation: unknown, name: string): boolean {
-  const query = memberOf(operation, 'query');
-  return typeof query === 'string' && query.split(/[^\w$]+/).includes(`$${name}`);
+/** The variables in the text of an operation: clients may leave out those that are files. */
+function variablesIn(query: unknown): ReadonlySet<string> {
+  const found = typeof query === 'string' ? query.matchAll(/\$(\w+)/g) : [];
+  const names = new Set(Array.from(found, ([, name = '']) => name));
+  // As in JSON (R10): it would not be a member.
+  names.delete('__proto__');
+  return names;
 }
 
 /** Returns an own member of an object, or an item of an array; undefined if there is none. */
