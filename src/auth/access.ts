@@ -39,7 +39,8 @@ function createSessions({ tokens, accounts, metrics }: AccessDeps) {
     throw new AppError('invalid_token', message);
   };
   const claimsOf = (request: WithHeaders) => {
-    const authorization = request.header('authorization') ?? '';
+    const authorization = request.header('authorization');
+    if (!authorization) return undefined;
     const scheme = bearerStart.exec(authorization)?.[0];
     if (scheme === undefined) {
       const found = tokens.verify(authorization);
@@ -160,6 +161,7 @@ const bearerStart = /^bearer(?: +|$)/i;
  * `Bearer:`, a tab behind it, or another scheme before it: what comes with it would be of nobody.
  */
 const misspeltBearer = /(?:^|[\s,])bearer(?![\w-])/i;
+
 function missingToken(): never {
   const message = 'This needs an access token: Authorization: Bearer <token>.';
   throw new AppError('missing_token', message);

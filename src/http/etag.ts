@@ -137,8 +137,8 @@ function includesTag(list: string, etag: string, isStrong: boolean): boolean {
   const begun = opaque.slice(0, -1);
   let count = 0;
   for (const [bare, weak, tag = `"${bare}"`] of list.matchAll(tagForm)) {
-    const isCoded = tag.startsWith(begun) && codingSuffix.test(tag.slice(begun.length));
-    const isSame = tag === opaque || isCoded;
+    const isSame =
+      tag === opaque || (tag.startsWith(begun) && codingSuffix.test(tag.slice(begun.length)));
     if (isSame && !(isStrong && weak)) return true;
     if ((count += 1) === membersMax) break;
   }

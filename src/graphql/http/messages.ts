@@ -119,18 +119,20 @@ function countValues(value: unknown, max: number): number {
   return count;
 }
 
+const queryParameters = [
+  'query',
+  'documentId',
+  'doc_id',
+  'operationName',
+  'variables',
+  'extensions',
+];
+
 /** Decodes the query string of a GET; `variables` and `extensions` are JSON texts. */
 export function parseQueryString(query: string): GraphqlRequest {
   const parameters = parseQuery(query);
   const body: Record<string, unknown> = {};
-  for (const name of [
-    'query',
-    'documentId',
-    'doc_id',
-    'operationName',
-    'variables',
-    'extensions',
-  ]) {
+  for (const name of queryParameters) {
     const [value = '', second] = parameters.getAll(name);
     if (second !== undefined) throw invalidRequest(`The parameter ${name} was given twice.`);
     // An empty parameter counts as absent: forms send empty fields.

@@ -150,20 +150,24 @@ const resolvers: Resolvers = {
   },
 };
 
-/** R37, R46. An empty text is none, as in REST (R14a). */
+/** R37, R46. */
 function toFilter({ author, status }: PostsArgs): PostFilter {
-  const id = toId(author ?? '');
-  if (id === undefined && author) throw invalidParameter('author', oneId);
-  return { author: id, status: status ?? undefined };
+  return { author: toGivenId('author', author), status: status ?? undefined };
+}
+
+/** An empty text is none, as in REST (R14a). */
+function toGivenId(name: string, text: string | null | undefined): string | undefined {
+  const id = toId(text ?? '');
+  if (id === undefined && text) throw invalidParameter(name, oneId);
+  return id;
 }
 
 /** R14a. */
-function toRange({ first, after }: PageArgs): Range {
-  const id = toId(after ?? '');
-  if (id === undefined && after) throw invalidParameter('after', oneId);
+function toRange({ first, after: given }: PageArgs): Range {
+  const after = toGivenId('after', given);
   const limit = first ?? undefined;
   if (limit !== undefined && (limit < 1 || limit > limitMax)) {
     throw invalidParameter('first', oneLimit);
   }
-  return { limit, after: id };
+  return { limit, after };
 }

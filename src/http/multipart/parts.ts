@@ -162,7 +162,8 @@ export class Parts {
   /** A line end without CR would make a delimiter part of a content, and hide the next part. */
   #findDelimiter(data: Buffer): number {
     const line = data.indexOf(this.#delimiter.subarray(1));
-    if (line === -1 || data[line - 1] === 0x0d) return line === -1 ? -1 : line - 1;
+    if (line === -1) return -1;
+    if (data[line - 1] === 0x0d) return line - 1;
     throw invalidMultipart('a line ends with LF alone');
   }
 

@@ -118,8 +118,8 @@ const singleHeaders = ['authorization', 'content-type'] as const;
 
 function checkSingle({ headers, rawHeaders }: IncomingMessage): void {
   for (const name of singleHeaders) {
-    const [first = '', ...others] = headers[name]?.split(/, */) ?? [];
-    if (others.length === 0) continue;
+    if (headers[name]?.includes(',') !== true) continue;
+    const [first = '', ...others] = headers[name].split(/, */);
     if (name === 'content-type' && others.every((other) => other === first)) {
       headers[name] = first;
       continue;
