@@ -1,5 +1,6 @@
 /** A whole service for one test: its own port, its own folder, gone with the test. */
 
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +15,9 @@ export interface LogRecord extends Record<string, unknown> {
   readonly level: LogLevel;
   readonly event: string;
 }
+
+/** Headers of a request. */
+export type Sent = Readonly<Record<string, string>>;
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
@@ -69,6 +73,11 @@ export async function startServer(context: Ending, options: ServerOptions = {}) 
     await rm(folder, { recursive: true, force: true });
   });
 
+  /** As `fetch`, with a JSON body. */
+  const send = (method: string, path: string, body?: unknown, more: Sent = {}) => {
+    const headers = { 'Content-Type': 'application/json', ...more };
+    return fetch(url + path, { method, body: JSON.stringify(body), headers });
+  };
   return {
     /** `http://127.0.0.1:port`, without a slash at its end. */
     url,
@@ -85,10 +94,15 @@ export async function startServer(context: Ending, options: ServerOptions = {}) 
     /** The clean stop that SIGTERM starts. */
     stop,
     fetch: (path: string, init?: RequestInit) => fetch(url + path, init),
-    /** As `fetch`, with a JSON body. */
-    send: (method: string, path: string, body: unknown) => {
-      const headers = { 'Content-Type': 'application/json' };
-      return fetch(url + path, { method, body: JSON.stringify(body), headers });
+    /** What a path has, as JSON. */
+    read: async <T>(path: string, headers: Sent = {}) =>
+      (await (await fetch(url + path, { headers })).json()) as T,
+    send,
+    /** The path of what a POST makes. */
+    make: async (path: string, body: unknown, headers: Sent = {}): Promise<string> => {
+      const response = await send('POST', path, body, headers);
+      assert.equal(response.status, 201, path);
+      return new URL(response.headers.get('location') ?? '', url).pathname;
     },
   };
 }
