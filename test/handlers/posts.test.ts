@@ -57,7 +57,14 @@ test('PATCH /posts/{id}: a merge patch changes title, content and status alone (
   assert.equal((await patch({ status: 'PUBLISHED', id: 'x', other: null })).status, 204);
   assert.deepEqual(await server.read(path), { ...before, status: 'PUBLISHED' });
   for (const body of [{ title: 'c' }, {}]) assert.equal((await patch(body)).status, 204);
-  await server.send('PUT', path, { title: 'd', content: 'e' });
+  // PUT takes the status of a whole record (R8).
+  const put = async (status?: string): Promise<number> =>
+    (await server.send('PUT', path, { title: 'd', content: 'e', status })).status;
+  assert.equal(await put('x'), 422);
+  assert.equal(await put('DRAFT'), 204);
+  assert.deepEqual(await server.read(path), { ...before, title: 'd', content: 'e' });
+  assert.equal(await put('PUBLISHED'), 204);
+  assert.equal(await put(), 204);
   const after = { ...before, status: 'PUBLISHED', title: 'd', content: 'e' };
   assert.deepEqual(await server.read(path), after);
   const wrong = [{ title: null }, { title: ' ' }, { content: 1 }, { status: 'OUT' }, []];
