@@ -35,6 +35,8 @@ export const onPostgres: StorePlace = {
   newUrl: () => database.clearedDatabase(),
 };
 export const durableStores: readonly StorePlace[] = [inSqliteFile, onPostgres];
+/** One that keeps what it has, where only one is worth its time. */
+export const anyDurable = durableStores.find(({ skip }) => skip === false) ?? inSqliteFile;
 export const stores: readonly StorePlace[] = [inMemory, ...durableStores];
 
 /** Closed with the test. */
