@@ -89,8 +89,8 @@ function writing(node: TestServer, people: Readonly<Record<Person, Headers>>) {
   };
   const idOf = async (response: Promise<Response>): Promise<string> =>
     (await response).headers.get('location')?.split('/').at(-1) ?? '';
-  const setStatus = async (id: string, status: string): Promise<void> =>
-    void (await send('PATCH', `/posts/${id}`, { body: { status } }));
+  const setStatus = async (id: string, status: string, as?: Person): Promise<void> =>
+    void (await send('PATCH', `/posts/${id}`, { body: { status }, ...(as && { as }) }));
   return {
     send,
     setStatus,
@@ -99,7 +99,7 @@ function writing(node: TestServer, people: Readonly<Record<Person, Headers>>) {
     async post(status: string, as: Person = 'author'): Promise<string> {
       const body = { title: 'a', content: 'b' };
       const id = await idOf(send('POST', '/posts', { body, as }));
-      if (status !== 'DRAFT') await setStatus(id, status);
+      if (status !== 'DRAFT') await setStatus(id, status, as);
       return id;
     },
     remove: (id: string) => send('DELETE', `/posts/${id}`),

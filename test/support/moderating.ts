@@ -1,6 +1,6 @@
 /** Those who moderate a blog (R48, R52). */
 
-import type { Blog, Headers, Person } from './drafts.ts';
+import type { Blog, Person } from './drafts.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -17,9 +17,3 @@ export const read = async (blog: Blog, path: string, as: Person = 'anonymous'): 
   (await blog.nodes[1].fetch(path, { headers: blog.people[as] })).json();
 export const contents = async (blog: Blog, path: string, as?: Person): Promise<string> =>
   ((await read(blog, path, as)) as { content: string }[]).map(({ content }) => content).join(' ');
-/** Approves a comment. */
-export const publish = (
-  blog: Blog,
-  id: string,
-  { as, headers = {} }: { readonly as: Person; readonly headers?: Headers },
-) => blog.send('PATCH', `/comments/${id}`, { body: { status: 'PUBLISHED' }, as, headers });
