@@ -87,7 +87,7 @@ async function guarded(server: TestServer, member: Sent) {
   const reads = [
     ...'/posts /posts?limit=1 /api/multiparts /api/multiparts/abc.text /api/todos'.split(' '),
     ...'/api/articles /api/articles/1 /articles/1 /profile /graphql/schema.graphql'.split(' '),
-    ...['/comments', '/files', post, `${post}/comments`, comment, todo],
+    ...`/comments /files ${post} ${post}/comments ${comment} ${todo}`.split(' '),
   ];
   const requests: readonly Request[] = [
     ...reads.flatMap((path) => ['GET', 'HEAD'].map((method) => [method, path] as const)),

@@ -23,8 +23,8 @@ interface Sent {
 const json = 'application/json';
 const merge = 'application/merge-patch+json';
 
-const asJson = (method: string, path: string, value: unknown, type = json): Sent => {
-  return { method, path, type, body: JSON.stringify(value) };
+const asJson = (method: string, path: string, value: unknown): Sent => {
+  return { method, path, type: json, body: JSON.stringify(value) };
 };
 const upload = (name: string, path = '/api/multiparts/simple'): Sent => {
   const body = multipartBody([part('part', 'text', { fileName: name, type: 'text/plain' })]);
@@ -116,7 +116,7 @@ describe('a write under a key', () => {
     const { url, ...server } = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
     const headers = { authorization: `Bearer ${await logIn({ url })}` };
     const path = await server.make('/api/todos', { title: 'a' }, headers);
-    const sent = { ...asJson('PATCH', path, { title: 'b' }, merge), headers };
+    const sent = { ...asJson('PATCH', path, { title: 'b' }), type: merge, headers };
     for (const [change, status] of [
       [{ headers: {} }, 401],
       [{ body: '{"title":7}' }, 422],

@@ -118,7 +118,7 @@ test('a body that is no post is 422 with a pointer for every fault, and changes 
     [{ title: '', content: 'b' }, '/title'],
     [{ title: 'a', content: ' \t\n\u00a0\u2003\u3000\ufeff' }, '/content'],
     [{ title: ['a'], content: { b: 1 } }, '/title /content'],
-    ...[[], null, 'text', 1].map((body) => [body, ''] as const),
+    ...[[], null, 'text', 1].map((value) => [value, ''] as const),
   ] as const) {
     for (const [method, path] of [
       ['POST', '/posts'],

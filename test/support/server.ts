@@ -74,8 +74,9 @@ export async function startServer(context: Ending, options: ServerOptions = {}) 
   });
 
   /** As `fetch`, with a JSON body. */
-  const send = (method: string, path: string, body?: unknown, more: Sent = {}) => {
-    const headers = { 'Content-Type': 'application/json', ...more };
+  const send = (method: string, path: string, ...more: readonly [body?: unknown, Sent?]) => {
+    const [body, others = {}] = more;
+    const headers = { 'Content-Type': 'application/json', ...others };
     return fetch(url + path, { method, body: JSON.stringify(body), headers });
   };
   return {
