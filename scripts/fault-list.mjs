@@ -1,18 +1,17 @@
 /**
  * Reads test/faults/: faults that a test must notice when one of them is placed in the program.
- * `npm run faults` places them (scripts/faults.mjs). A fault is a block of lines:
+ * `npm run faults` places them (scripts/faults.mjs). They stand below the file of src/ in which they
+ * are placed; each begins with its name, and with the file that promises what it breaks:
  *
- *     # two hundred messages a second become four hundred
- *     promise: docs/settings.md: 200 in a second
- *     file: graphql/ws/session.ts
+ *     == graphql/ws/session.ts
+ *     # two hundred messages a second become four hundred (docs/settings.md)
  *     -messagesPerSecondMax = 200;
  *     +messagesPerSecondMax = 400;
  *     test: graphql/ws-limits.test.ts
  *
  * Lines with `-` are the text of the file, which stands in it exactly once; those with `+` replace
  * it. `test:` names a file below test/, and the text of a test's name where one test is enough;
- * `long:` the same, run at length. `promise:` names the file that promises what the fault breaks,
- * and words that stand there.
+ * `long:` the same, run at length.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -27,38 +26,33 @@ export function readFaults(folder = join(import.meta.dirname, '..', 'test', 'fau
     );
 }
 
-/** Throws for a block that is not one. */
 function parseFaults(room, text) {
-  return text
-    .split(/\n\n+/)
-    .filter((block) => block.trim() !== '')
-    .map((block) => parseFault(room, block.trim().split('\n')));
+  return text.split(/^== /m).flatMap((section) => {
+    const [file, ...blocks] = section.split(/\n+(?=# |$)/).filter((block) => block !== '');
+    return blocks.map((block) => parseFault(room, file, block.split('\n')));
+  });
 }
 
-function parseFault(room, lines) {
+/** Throws for a block that is not one. */
+function parseFault(room, file, [title, ...lines]) {
   const all = (start) =>
     lines.filter((line) => line.startsWith(start)).map((line) => line.slice(start.length));
-  const one = (start) => {
-    const [found, second] = all(start);
-    if (found !== undefined && second === undefined) return found;
-    throw new Error(
-      `test/faults/${room}.diff: one line "${start}" is needed in:\n${lines.join('\n')}`,
-    );
-  };
   const toTest = (isLong) => (given) => {
-    const [file, name] = split(given);
-    return { file, name, isLong };
+    const [test, name] = split(given);
+    return { file: test, name, isLong };
   };
-  const [file, words] = split(one('promise: '));
-  return {
+  const [, name, promise] = /^# (.*) \((.*)\)$/.exec(title) ?? [];
+  const fault = {
     room,
-    name: one('# '),
-    promise: { file, words },
-    file: one('file: '),
+    name,
+    promise,
+    file,
     text: all('-').join('\n'),
     replacement: all('+').join('\n'),
     tests: [...all('test: ').map(toTest(false)), ...all('long: ').map(toTest(true))],
   };
+  if (name !== undefined && fault.text !== '' && fault.tests.length > 0) return fault;
+  throw new Error(`test/faults/${room}.diff: this is no fault of ${file}:\n${title}`);
 }
 
 /** At the first colon with a blank. */

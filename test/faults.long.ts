@@ -11,12 +11,12 @@ import { createDirectory } from './support/uploads.ts';
 test('faults that are noticed, that live and that are not there are told apart', async (t) => {
   const folder = await createDirectory(t);
   const rows = { noticed: '5 5_000', lives: '5 5.0', 'is missing': '7 8' };
-  const rest = 'promise: SECURITY.md\nfile: scheduler.ts\ntest: scheduler.test.ts';
   const texts = Object.entries(rows).map(([name, values]) => {
     const [before, after] = values.split(' ');
-    return `# ${name}\n${rest}\n-turnMilliseconds = ${before};\n+turnMilliseconds = ${after};`;
+    const lines = [`-turnMilliseconds = ${before};`, `+turnMilliseconds = ${after};`];
+    return [`# ${name} (SECURITY.md)`, ...lines, 'test: scheduler.test.ts'].join('\n');
   });
-  await writeFile(join(folder, 'own.diff'), `${texts.join('\n\n')}\n`);
+  await writeFile(join(folder, 'own.diff'), `== scheduler.ts\n${texts.join('\n')}\n`);
   const script = join(projectFolder, 'scripts', 'faults.mjs');
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

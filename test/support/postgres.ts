@@ -85,7 +85,7 @@ const initialize: Make = async (program, data) => {
 
 /** `settings` as on the command line of `postgres`. The caller removes it. */
 export async function startPostgres(
-  settings: readonly string[] = ['fsync=off', 'autovacuum=off'],
+  settings: readonly string[] = ['fsync=off', 'autovacuum=off', 'shared_buffers=8MB'],
   make: Make = initialize,
 ): Promise<PostgresServer> {
   const binaries = findBinaries() ?? '';
