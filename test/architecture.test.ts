@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it, test } from 'node:test';
+import { test } from 'node:test';
 import { bare, blocksOf, sectionOf, tableOf } from './support/markdown.ts';
 import { layers, rooms } from './support/rooms.ts';
 import {
@@ -27,16 +27,9 @@ const ownerOf: Readonly<Record<string, readonly string[]>> = {
 /** The same for packages that only some deployments install: they are loaded when chosen. */
 const ownerOfOptional: typeof ownerOf = { pg: ['store/postgres/client/connection.ts'] };
 
-const filesPerFolderMax = 15;
-
 /** Declarations of a foreign module are not ours to lay out. */
 const sources = readSources().filter(({ path }) => !path.endsWith('.d.ts'));
 const byPath = new Map(sources.map((file) => [file.path, file]));
-
-/** Every finding as a line, so that one run shows all of them. */
-function assertNone(findings: readonly string[]): void {
-  assert.equal(findings.join('\n'), '');
-}
 
 function isWithin(path: string, places: readonly string[]): boolean {
   return places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place));
@@ -71,83 +64,36 @@ function linesWith(pattern: RegExp, except: readonly string[] = []): string[] {
     );
 }
 
-describe('the rooms', () => {
-  it('import only what the plan lets them import', () => {
-    assertNone(sources.flatMap(strangersOf));
-  });
+const partOf = (path: string): string => /^store\/\w+\//.exec(path)?.[0] ?? '';
+const read = (path: string): string => readFileSync(join(projectFolder, path), 'utf8');
 
-  it('stand on the map in the order of the plan', () => {
-    const map = readFileSync(join(projectFolder, 'src/README.md'), 'utf8');
-    const listed = tableOf(sectionOf(map, '## The rooms')).map(([room = '']) => bare(room));
-    const planned = Object.keys(rooms).toReversed();
-    assert.deepEqual(
-      listed.map((room) => room.replace(/\/$|\.ts$/, '')),
-      planned,
-    );
-  });
-
-  it('are drawn in the layers of the plan', () => {
-    const page = readFileSync(join(projectFolder, 'docs/architecture.md'), 'utf8');
-    const [picture] = blocksOf(sectionOf(page, '## The rooms'));
-    const drawn = picture?.text
-      .trim()
-      .split('\n')
-      .map((line) => line.split(/ {2,}/)[0]);
-    assert.deepEqual(drawn, layers.map((names) => names.join(' · ')).toReversed());
-  });
-
-  it('are planned in one direction', () => {
+/** Every finding as a line, so that one run shows all of them. */
+const findings: Readonly<Record<string, () => readonly string[]>> = {
+  'rooms import only what the plan lets them import': () => sources.flatMap(strangersOf),
+  'rooms are planned in one direction': () => {
     const order = Object.keys(rooms);
-    for (const [name, { uses, types = [] }] of Object.entries(rooms)) {
-      for (const other of [...uses, ...types]) {
-        const room = other.replace(/\/.*/, '');
-        assert.ok(order.indexOf(room) < order.indexOf(name), `${name} would import ${other}`);
-      }
-    }
-  });
-
-  it('hold no cycle of files', () => {
-    assert.equal(findCycle(byPath)?.join(' → '), undefined);
-  });
-
-  it('have no barrel: a file that only passes on what others export', () => {
-    assertNone(sources.filter(({ code }) => isBarrel(code)).map(({ path }) => path));
-  });
-});
-
-describe('the packages', () => {
-  it('are each known in one place', () => {
-    const foreign = sources.flatMap(({ path, imports }) =>
+    return Object.entries(rooms).flatMap(([name, { uses, types = [] }]) =>
+      [...uses, ...types]
+        .filter((other) => order.indexOf(other.replace(/\/.*/, '')) >= order.indexOf(name))
+        .map((other) => `${name} would import ${other}`),
+    );
+  },
+  'files form no cycle': () => findCycle(byPath) ?? [],
+  'no file is a barrel, which only passes on what others export': () =>
+    sources.filter(({ code }) => isBarrel(code)).map(({ path }) => path),
+  'packages are each known in one place': () =>
+    sources.flatMap(({ path, imports }) =>
       imports
         .filter(({ own, from }) => !own && !from.startsWith('node:'))
         .filter(({ from }) => !isWithin(path, ownerOf[from] ?? ownerOfOptional[from] ?? []))
         .map(({ from }) => `${path}: imports the package ${from}`),
-    );
-    assertNone(foreign);
-  });
-
-  it('are those of package.json, and all in use', () => {
-    const text = readFileSync(join(projectFolder, 'package.json'), 'utf8');
-    const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(text) as Record<
-      string,
-      Record<string, unknown>
-    >;
-    assert.deepEqual(Object.keys(ownerOf).toSorted(), Object.keys(dependencies ?? {}).toSorted());
-    assert.deepEqual(Object.keys(ownerOfOptional), Object.keys(peerDependencies ?? {}));
-    assert.deepEqual(
-      peerDependenciesMeta,
-      Object.fromEntries(Object.keys(ownerOfOptional).map((name) => [name, { optional: true }])),
-    );
+    ),
+  'packages are all in use': () => {
     const used = new Set(sources.flatMap(({ imports }) => imports.map(({ from }) => from)));
-    assertNone(Object.keys(ownerOf).filter((name) => !used.has(name)));
-  });
-});
-
-describe('the store', () => {
-  const partOf = (path: string): string => /^store\/\w+\//.exec(path)?.[0] ?? '';
-
-  it('has one way into each of its folders', () => {
-    const others = sources.flatMap(({ path, imports }) =>
+    return Object.keys(ownerOf).filter((name) => !used.has(name));
+  },
+  'the folders of the store have one way in': () =>
+    sources.flatMap(({ path, imports }) =>
       imports
         .filter(({ kind, from }) => kind === 'value' && partOf(from) !== '')
         .filter(({ from }) => partOf(from) !== partOf(path) && !from.endsWith('/open.ts'))
@@ -156,46 +102,59 @@ describe('the store', () => {
           ({ from }) => partOf(from) !== 'store/sql/' || !/sqlite|postgres/.test(partOf(path)),
         )
         .map(({ from }) => `${path}: imports ${from}`),
-    );
-    assertNone(others);
-  });
-
-  it('loads no driver beside memory before it is chosen', () => {
-    const early = sources
+    ),
+  'no driver beside memory is loaded before it is chosen': () =>
+    sources
       .filter(({ path }) => /^(?:app|store\/(?!sqlite|postgres).*)\.ts$/.test(path))
       .flatMap(({ code }) => code.split('\n'))
-      .filter((line) => /^import (?!type).*(?:sqlite|postgres)/.test(line));
-    assertNone(early);
-  });
+      .filter((line) => /^import (?!type).*(?:sqlite|postgres)/.test(line)),
+  'the process is touched in server.ts alone': () =>
+    linesWith(/\bprocess\.|'node:process'/, ['server.ts']),
+  'the message behind a request is for the HTTP server': () => {
+    const uses = /\brequest\.(?:incoming|outgoing)\b|\b(?:incoming|outgoing)\b.* = request;/;
+    return linesWith(uses, ['http/server/', 'http/message.ts']);
+  },
+  'no module holds state': () => [
+    ...linesWith(/^(?:export )?(?:let|var) /),
+    ...linesWith(/^(?:export )?const \w+ = new (?:Map|Set|WeakMap|WeakSet|Array)\b/),
+    ...linesWith(/^(?:export )?const \w+(?:: (?!Readonly|readonly).*)? = (?:\[\]|\{\});$/),
+  ],
+  'folders have 15 files at most': () => {
+    const folders = sources.map(({ path }) => path.replace(/[^/]+$/, ''));
+    return folders.filter((one) => folders.filter((other) => other === one).length > 15);
+  },
+  'files open with a sentence on what they are for': () =>
+    sources
+      .filter(({ lines }) => !/^(?:#!.*\n)?\/\*\*/.test(lines.join('\n')))
+      .map(({ path }) => path),
+};
+
+for (const [what, find] of Object.entries(findings)) {
+  test(what, () => assert.equal(find().join('\n'), ''));
+}
+
+test('the rooms stand on the map and in the picture in the order and layers of the plan', () => {
+  const listed = tableOf(sectionOf(read('src/README.md'), '## The rooms'));
+  assert.deepEqual(
+    listed.map(([room = '']) => bare(room).replace(/\/$|\.ts$/, '')),
+    Object.keys(rooms).toReversed(),
+  );
+  const [picture] = blocksOf(sectionOf(read('docs/architecture.md'), '## The rooms'));
+  const drawn = picture?.text.trim().split('\n');
+  assert.deepEqual(
+    drawn?.map((line) => line.split(/ {2,}/)[0]),
+    layers.map((names) => names.join(' · ')).toReversed(),
+  );
 });
 
-describe('the sources', () => {
-  it('touch the process in server.ts alone', () => {
-    assertNone(linesWith(/\bprocess\.|'node:process'/, ['server.ts']));
-  });
-
-  it('leave the message behind a request to the HTTP server', () => {
-    const uses = /\brequest\.(?:incoming|outgoing)\b|\b(?:incoming|outgoing)\b.* = request;/;
-    assertNone(linesWith(uses, ['http/server/', 'http/message.ts']));
-  });
-
-  it('hold no state in a module', () => {
-    assertNone(linesWith(/^(?:export )?(?:let|var) /));
-    assertNone(linesWith(/^(?:export )?const \w+ = new (?:Map|Set|WeakMap|WeakSet|Array)\b/));
-    assertNone(linesWith(/^(?:export )?const \w+(?:: (?!Readonly|readonly).*)? = (?:\[\]|\{\});$/));
-  });
-
-  it(`lie in folders of ${filesPerFolderMax} files at most`, () => {
-    const folders = sources.map(({ path }) => path.replace(/[^/]+$/, ''));
-    const isFull = (folder: string): boolean =>
-      folders.filter((other) => other === folder).length > filesPerFolderMax;
-    assertNone([...new Set(folders)].filter(isFull));
-  });
-
-  it('open with a sentence on what they are for', () => {
-    const silent = sources.filter(({ lines }) => !/^(?:#!.*\n)?\/\*\*/.test(lines.join('\n')));
-    assertNone(silent.map(({ path }) => path));
-  });
+test('the packages are those of package.json', () => {
+  const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
+    read('package.json'),
+  ) as Record<string, Record<string, unknown>>;
+  assert.deepEqual(Object.keys(ownerOf).toSorted(), Object.keys(dependencies ?? {}).toSorted());
+  assert.deepEqual(Object.keys(ownerOfOptional), Object.keys(peerDependencies ?? {}));
+  const optional = Object.keys(ownerOfOptional).map((name) => [name, { optional: true }]);
+  assert.deepEqual(peerDependenciesMeta, Object.fromEntries(optional));
 });
 
 test('these checks see what they are for', () => {

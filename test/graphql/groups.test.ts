@@ -143,19 +143,6 @@ describe('of 64 groups', () => {
     assert.equal(endpoint.subscriptions.count().groups, groups + 2);
   });
 
-  test('none is left for a new one at last; who joins one of them is no further one', async (t) => {
-    const endpoint = await startEndpoint(t, { distinctMax });
-    while (endpoint.subscriptions.count().groups < distinctMax) {
-      await openMany(await connect(t, endpoint));
-    }
-    const client = await connect(t, endpoint);
-    const refusal = await client.ask(subscribe('new', 'subscription { b: commentAdded { id } }'));
-    assert.deepEqual([refusal.type, refusal.id], ['error', 'new']);
-    assert.match(JSON.stringify(refusal.payload), /UNAVAILABLE/);
-    client.send(subscribe('old', `subscription { a${sockets}_0: commentAdded { content } }`));
-    await client.settle();
-  });
-
   test('a connection that leaves some may open others', async (t) => {
     const endpoint = await startEndpoint(t, { distinctMax: 16 });
     const client = await connect(t, endpoint);

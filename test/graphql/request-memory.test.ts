@@ -147,19 +147,6 @@ test('of an Authorization no more is stored than a token can have, and it stays 
   await client.close();
 });
 
-test('operations that wait for the acknowledgement are counted, and given back', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const client = await connectByHand(endpoint.port, { protocols: [] });
-  const query = `{ __typename } #${'x'.repeat(60_000)}`;
-  for (const id of ['a', 'b', 'c']) client.send({ id, type: 'start', payload: { query } });
-  await until('340,000 bytes of the pool', () => endpoint.pool.bytes >= 340_000);
-  assert.equal((await client.ask({ type: 'connection_init' })).type, 'connection_ack');
-  for (let count = 0; count < 6; count += 1) await client.next();
-  assert.equal(endpoint.pool.bytes, 0);
-  await client.close();
-  await assertNothingHeld(endpoint);
-});
-
 test('a long result is counted until it is read, and given back', async (t) => {
   const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '67108864' } });
   const client = await connectReady(endpoint.port);
@@ -174,25 +161,6 @@ test('a long result is counted until it is read, and given back', async (t) => {
   await until('3,000,000 bytes of the pool', () => endpoint.pool.bytes >= 3_000_000);
   client.socket.resume();
   for (let count = 0; count < 18; count += 1) await client.next();
-  await client.close();
-  await assertNothingHeld(endpoint);
-});
-
-test('an event that finds no room ends nobody who reads, over sockets and event streams', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const client = await listen(endpoint, long);
-  const reader = await askEvents(endpoint, long);
-  await until('two subscribers', () => endpoint.subscriptions.count().subscribers >= 2);
-  assert.equal(await reader.next(), ':');
-  const others = endpoint.pool.open();
-  others.set(endpoint.pool.bytesMax);
-  const content = 'x'.repeat(5_000);
-  endpoint.comment(content);
-  assert.match(await told(client), /"f9":"xxx/);
-  assert.match((await reader.next()) ?? '', /"f9":"xxx/);
-  others.release();
-  assert.deepEqual(endpoint.dropped, []);
-  reader.leave();
   await client.close();
   await assertNothingHeld(endpoint);
 });

@@ -78,34 +78,6 @@ test('those who resume need no memory for what comes meanwhile', async (t) => {
   for (const words of heard.values()) assert.deepEqual(words, ['a', ...times(10).map(String)]);
 });
 
-test('one who resumes does not wait for all that other connections resume', async (t) => {
-  let made = 0;
-  // How many had been made with the last event of the subscription that came last.
-  let madeForLast = 0;
-  let last: unknown;
-  const wrap = (engine: Engine): Engine => ({
-    ...engine,
-    async subscribe(...args) {
-      const source = await engine.subscribe(...args);
-      last = source;
-      const toJson: typeof source.toJson = (value) => {
-        made += 1;
-        if (last === source) madeForLast = made;
-        return source.toJson(value);
-      };
-      return { events: source.events, toJson };
-    },
-  });
-  const words = times(30).map(String);
-  const { resume, open } = await startHeld(t, words, { wrap });
-  for (const _ of times(3)) await resume(60);
-  const honest = await resume(1);
-  open();
-  await hear(honest, words);
-  // Sixteen pages of others were being sent, and some more in their turn: a fifth of 5,430 events.
-  assert.ok(madeForLast < 2_700, `${madeForLast} events were made until the last one of it`);
-});
-
 test('each comes once if the store fails in the middle of a page', async (t) => {
   const wrap = (engine: Engine): Engine => ({
     ...engine,

@@ -142,22 +142,6 @@ describe('a client', { concurrency: 4 }, () => {
     assert.deepEqual(endpoint.subscriptions.count(), none);
   });
 
-  test('that is reset in the middle of everything harms nobody', async (t) => {
-    const endpoint = await startEndpoint(t);
-    const reader = await subscribe(endpoint);
-    for (let count = 0; count < 10; count += 1) {
-      const client = await askEvents(endpoint, subscription);
-      endpoint.comment(`${count}`);
-      client.response.socket.resetAndDestroy();
-    }
-    await until('all but one stream ended', () => endpoint.streams.size <= 1);
-    for (let count = 0; count < 10; count += 1) {
-      assert.equal(withoutId(await reader.nextEvent()), eventOf(`${count}`), `round ${count}`);
-    }
-    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
-    assert.deepEqual(endpoint.logged, []);
-  });
-
   test('that is always late gives back the memory of what it has taken, and stays open', async (t) => {
     const env = { REQUEST_MEMORY_BYTES_MAX: '4294967296', IDLE_TIMEOUT_SECONDS: '300' };
     const endpoint = await startEndpoint(t, { env });

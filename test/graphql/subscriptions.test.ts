@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Engine, Subscription } from '../../dist/graphql/engine.js';
-import { gate } from '../support/http-kit.ts';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
 import { until } from '../support/until.ts';
 import { connectReady, type HandClient, subscribe } from '../support/ws-clients.ts';
@@ -78,17 +77,6 @@ test('a group ends its source with its last member, and the next one opens a new
   assert.deepEqual(counts, { opened: 2, closed: 1, made: 0 });
 });
 
-test('a source that opens after its last member left is ended at once', async (t) => {
-  const late = gate();
-  const { counts, wrap } = counting((real) => late.opened.then(real));
-  const endpoint = await startEndpoint(t, { wrap });
-  const client = await listen(endpoint);
-  client.send({ id: '0', type: 'complete' });
-  await client.settle();
-  late.open();
-  await until('one closed source', () => counts.closed === 1);
-});
-
 test('an event does not wait behind large events of many other groups', async (t) => {
   const lengths: number[] = [];
   const wrap = (engine: Engine): Engine => ({
@@ -115,35 +103,6 @@ test('an event does not wait behind large events of many other groups', async (t
   await client.next();
   // One of the others was being made already.
   assert.ok(lengths.findIndex((length) => length < 100_000) <= 1, lengths.join());
-});
-
-test('more members than one turn can serve all get the events, in order', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const clients = [];
-  for (let count = 0; count < 5; count += 1) clients.push(await listen(endpoint, 100));
-  const contents = ['one', 'two', 'three'];
-  for (const content of contents) endpoint.comment(content);
-  for (const [at, client] of clients.entries()) {
-    const found = new Map<string | undefined, unknown[]>();
-    for (let count = 0; count < 300; count += 1) {
-      const { id, payload } = await client.next();
-      found.set(id, [...(found.get(id) ?? []), payload]);
-    }
-    assert.equal(found.size, 100, `client ${at}`);
-    for (const payloads of found.values()) assert.deepEqual(payloads, contents.map(data));
-  }
-});
-
-test('a source that ends completes its members', async (t) => {
-  const { wrap } = counting(async (real) => {
-    const { events, toJson } = await real();
-    await events.return?.();
-    return { events, toJson };
-  });
-  const endpoint = await startEndpoint(t, { wrap });
-  const client = await connectReady(endpoint.port);
-  assert.deepEqual(await client.ask(subscribe('0', query)), { id: '0', type: 'complete' });
-  assert.deepEqual(endpoint.subscriptions.count(), none);
 });
 
 for (const [what, refused, code] of [

@@ -2,15 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.ts';
-import {
-  connectByHand,
-  connectReady,
-  type HandOptions,
-  modernClient,
-  subscribe,
-} from '../support/ws-clients.ts';
+import { connectByHand, connectReady, modernClient, subscribe } from '../support/ws-clients.ts';
 import { until } from '../support/until.ts';
 
 const subscription = 'subscription { commentAdded { content postId } }';
@@ -19,25 +13,19 @@ const typename = '{ __typename }';
 describe('clients of graphql-transport-ws', () => {
   const endpoint = useEndpoint();
 
-  describe("the library's own client", () => {
-    test('sees errors, subscribes and stops', async () => {
-      const { client, run } = modernClient(endpoint().port);
-      await assert.rejects(run('{ nothing }'), (errors: unknown) => Array.isArray(errors));
-      const events = client.iterate({ query: subscription });
-      const { subscribers } = endpoint().subscriptions.count();
-      const first = events.next();
-      await until(
-        'another number of subscribers',
-        () => endpoint().subscriptions.count().subscribers !== subscribers,
-      );
-      endpoint().comment('for the client');
-      const { value } = (await first) as { value: { data: unknown } };
-      assert.deepEqual(value.data, {
-        commentAdded: { content: 'for the client', postId: endpoint().postId },
-      });
-      await events.return?.();
-      await client.dispose();
-    });
+  test("the library's own sees errors, subscribes and stops", async () => {
+    const { client, run } = modernClient(endpoint().port);
+    await assert.rejects(run('{ nothing }'), (errors: unknown) => Array.isArray(errors));
+    const events = client.iterate({ query: subscription });
+    const { subscribers: before } = endpoint().subscriptions.count();
+    const first = events.next();
+    await until('a subscriber', () => endpoint().subscriptions.count().subscribers !== before);
+    endpoint().comment('for the client');
+    const { value } = (await first) as { value: { data: unknown } };
+    const commentAdded = { content: 'for the client', postId: endpoint().postId };
+    assert.deepEqual(value.data, { commentAdded });
+    await events.return?.();
+    await client.dispose();
   });
 
   describe('the viewer', () => {
@@ -98,28 +86,20 @@ for (const [verb, protocol, result] of [
   });
 }
 
-const older = { 'the sub-protocol graphql-ws': ['graphql-ws'], 'no sub-protocol': [] };
-
-async function connect(t: TestContext, options?: HandOptions) {
-  const { port } = await startEndpoint(t);
-  return connectByHand(port, options);
-}
-
 describe('a client that says nothing', { concurrency: true }, () => {
-  test('without connection_init the socket closes with 4408 though pings come', async (t) => {
-    const client = await connect(t);
-    assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' });
-    assert.equal((await client.closed).code, 4408);
-    assert.deepEqual(client.received, []);
-  });
-
-  for (const [name, protocols] of Object.entries(older)) {
-    test(`with ${name} and without connection_init the socket closes with 4408`, async (t) => {
-      const client = await connect(t, { protocols });
+  for (const protocols of [['graphql-transport-ws'], ['graphql-ws'], []]) {
+    test(`as ${protocols.join()} without connection_init closes with 4408`, async (t) => {
+      const client = await connectByHand(startEndpoint(t), { protocols });
+      // Though pings come.
+      const isNewer = protocols[0] === 'graphql-transport-ws';
+      if (isNewer) assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' });
       assert.equal((await client.closed).code, 4408);
+      assert.deepEqual(client.received, []);
     });
+  }
 
-    test(`with ${name} ka comes at an interval, and not right after the acknowledgement`, async (t) => {
+  for (const protocols of [['graphql-ws'], []]) {
+    test(`as ${protocols.join()}: ka comes at an interval, and not right after the acknowledgement`, async (t) => {
       const { port } = await startEndpoint(t, { constants: { wsPingSeconds: 1 } });
       const often = await connectReady(port, { protocols, keepAlives: true });
       assert.deepEqual(await often.next(), { type: 'ka' });

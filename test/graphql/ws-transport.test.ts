@@ -17,36 +17,20 @@ import {
 const subscription = 'subscription { commentAdded { content } }';
 const introspection = '{ __typename }';
 
-describe('graphql-transport-ws', () => {
-  const endpoint = useEndpoint();
-  const connect = (): Promise<HandClient> => connectByHand(endpoint().port);
-  const ready = (): Promise<HandClient> => connectReady(endpoint().port);
+const init = { type: 'connection_init' };
+const operation = (rest: string): string => `{"type":"subscribe",${rest}}`;
 
-  describe('connection_init', () => {
-    test('in a binary frame, with any payload, is acknowledged', async () => {
-      const client = await connect();
-      client.sendBinary('{"type":"connection_init","payload":{"a":[1,"b",null]}}');
-      assert.deepEqual(await client.next(), { type: 'connection_ack' });
-    });
-
-    test('that comes after an operation is too late: 4401 (R28)', async () => {
-      const client = await connect();
-      client.send(subscribe('1', introspection));
-      client.send({ type: 'connection_init' });
-      assert.deepEqual(await client.closed, { code: 4401, reason: 'Unauthorized' });
-      assert.deepEqual(client.received, []);
-    });
-
-    test('that comes twice closes with 4429', async () => {
-      const client = await ready();
-      client.send({ type: 'connection_init' });
-      assert.deepEqual(await client.closed, {
-        code: 4429,
-        reason: 'Too many initialisation requests',
-      });
-    });
-
-    for (const [value, reason] of [
+/** What is sent, and how the socket closes; a text is sent behind `connection_init`. */
+const closing: readonly (readonly [what: string, readonly object[] | string, number, string?])[] = [
+  [
+    'an init that comes after an operation is too late (R28)',
+    [subscribe('1', introspection), init],
+    4401,
+    'Unauthorized',
+  ],
+  ['an init that comes twice', [init, init], 4429, 'Too many initialisation requests'],
+  ...(
+    [
       ['not today', 'not today'],
       ['', ''],
       [null, 'null'],
@@ -55,80 +39,85 @@ describe('graphql-transport-ws', () => {
       [{ a: 1 }, '{"a":1}'],
       ['é'.repeat(100), 'é'.repeat(61)],
       ['a' + '😀'.repeat(50), 'a' + '😀'.repeat(30)],
-    ] as const) {
-      test(`with rejectMessage ${JSON.stringify(value).slice(0, 20)} is refused`, async () => {
-        const client = await connect();
-        client.send({ type: 'connection_init', payload: { rejectMessage: value } });
-        assert.deepEqual(await client.closed, { code: 4403, reason });
-        assert.deepEqual(client.received, []);
-      });
-    }
+    ] as const
+  ).map(([value, reason]) => {
+    const sent = [{ ...init, payload: { rejectMessage: value } }];
+    return [`rejectMessage ${JSON.stringify(value).slice(0, 20)}`, sent, 4403, reason] as const;
+  }),
+  [
+    'an id in use',
+    [subscribe('s', subscription), subscribe('s', introspection)],
+    4409,
+    'Subscriber for s already exists',
+  ],
+  [
+    'an id in use that is too long for a reason',
+    [0, 1].map(() => subscribe('😀'.repeat(64), subscription)),
+    4409,
+  ],
+  ['no JSON', 'hello', 4400],
+  ['an empty text', '', 4400],
+  ['a number', '7', 4400],
+  ['null', 'null', 4400],
+  ['an array', '[]', 4400],
+  ['an object without a type', '{}', 4400],
+  ['a type that is no string', '{"type":1}', 4400],
+  ['an unknown type', '{"type":"dance"}', 4400],
+  ['a type that is an inherited name', '{"type":"toString"}', 4400],
+  ['a verb of the older one', '{"type":"start","id":"1","payload":{"query":"{a}"}}', 4400],
+  ['next, of the server', '{"type":"next","id":"1","payload":{}}', 4400],
+  ['connection_ack, of the server', '{"type":"connection_ack"}', 4400],
+  ['error, of the server', '{"type":"error","id":"1","payload":[{"message":"a"}]}', 4400],
+  ['subscribe without id', operation('"payload":{"query":"{ __typename }"}'), 4400],
+  ['subscribe with an empty id', operation('"id":"","payload":{"query":"{a}"}'), 4400],
+  ['subscribe with a number as id', operation('"id":1,"payload":{"query":"{a}"}'), 4400],
+  ['subscribe without payload', operation('"id":"1"'), 4400],
+  ['subscribe without query', operation('"id":"1","payload":{}'), 4400],
+  ['an array of variables', operation('"id":"1","payload":{"query":"","variables":[1]}'), 4400],
+  ['complete without id', '{"type":"complete"}', 4400],
+  ['ping with a text as payload', '{"type":"ping","payload":"now"}', 4400],
+  ['a member named __proto__', '{"type":"ping","payload":{"__proto__":1}}', 4400],
+  ['65 levels', `{"type":"ping","payload":{"a":${'['.repeat(65)}${']'.repeat(65)}}}`, 4400],
+];
+
+describe('graphql-transport-ws', () => {
+  const endpoint = useEndpoint();
+  const connect = (): Promise<HandClient> => connectByHand(endpoint().port);
+  const ready = (): Promise<HandClient> => connectReady(endpoint().port);
+
+  test('connection_init in a binary frame, with any payload, is acknowledged', async () => {
+    const client = await connect();
+    client.sendBinary('{"type":"connection_init","payload":{"a":[1,"b",null]}}');
+    assert.deepEqual(await client.next(), { type: 'connection_ack' });
   });
 
-  describe('messages that close with 4400', () => {
-    for (const [name, text] of [
-      ['no JSON', 'hello'],
-      ['an empty text', ''],
-      ['a number', '7'],
-      ['null', 'null'],
-      ['an array', '[]'],
-      ['an object without a type', '{}'],
-      ['a type that is no string', '{"type":1}'],
-      ['an unknown type', '{"type":"dance"}'],
-      ['a type that is an inherited name', '{"type":"toString"}'],
-      ['a verb of the older protocol', '{"type":"start","id":"1","payload":{"query":"{a}"}}'],
-      ['a message of the server: next', '{"type":"next","id":"1","payload":{}}'],
-      ['a message of the server: connection_ack', '{"type":"connection_ack"}'],
-      ['a message of the server: error', '{"type":"error","id":"1","payload":[{"message":"a"}]}'],
-      ['subscribe without id', '{"type":"subscribe","payload":{"query":"{ __typename }"}}'],
-      ['subscribe with an empty id', '{"type":"subscribe","id":"","payload":{"query":"{a}"}}'],
-      ['subscribe with a number as id', '{"type":"subscribe","id":1,"payload":{"query":"{a}"}}'],
-      ['subscribe without payload', '{"type":"subscribe","id":"1"}'],
-      ['subscribe without query', '{"type":"subscribe","id":"1","payload":{}}'],
-      [
-        'variables in an array',
-        '{"type":"subscribe","id":"1","payload":{"query":"","variables":[1]}}',
-      ],
-      ['complete without id', '{"type":"complete"}'],
-      ['ping with a text as payload', '{"type":"ping","payload":"now"}'],
-      ['a member named __proto__', '{"type":"ping","payload":{"__proto__":1}}'],
-      ['65 levels', `{"type":"ping","payload":{"a":${'['.repeat(65)}${']'.repeat(65)}}}`],
-    ] as const) {
-      test(name, async () => {
-        const client = await ready();
-        client.sendText(text);
-        const { code, reason } = await client.closed;
-        assert.equal(code, 4400);
-        assert.ok(reason.length > 0);
-      });
-    }
-
-    test('bytes in a binary frame that are not UTF-8', async () => {
-      const client = await ready();
-      client.sendBinary(Buffer.from([0x7b, 0xff, 0x7d]));
-      assert.equal((await client.closed).code, 4400);
+  for (const [what, sent, code, reason] of closing) {
+    test(`${what} closes with ${code}`, async () => {
+      const client = await (typeof sent === 'string' || code === 4409 ? ready() : connect());
+      if (typeof sent === 'string') client.sendText(sent);
+      else for (const message of sent) client.send(message);
+      const closed = await client.closed;
+      assert.deepEqual(closed, { code, reason: reason ?? closed.reason });
+      assert.ok(reason !== undefined || closed.reason !== '');
+      const others = client.received.filter(({ type }) => type !== 'connection_ack');
+      assert.deepEqual(others, []);
     });
+  }
+
+  test('bytes in a binary frame that are not UTF-8 close with 4400', async () => {
+    const client = await ready();
+    client.sendBinary(Buffer.from([0x7b, 0xff, 0x7d]));
+    assert.equal((await client.closed).code, 4400);
   });
 
-  for (const [length, isRepeated] of [
-    [4_062, true],
-    [4_063, false],
-  ] as const) {
-    const what = isRepeated ? 'comes back' : 'does not come back';
-    test(`what a ping carries ${what} where it has ${length} characters`, async () => {
-      const client = await ready();
-      const payload = { p: 'x'.repeat(length) };
+  test('what a ping carries comes back where it is short and no empty value', async () => {
+    const client = await ready();
+    const payloads = [4_062, 4_063].map((length) => ({ p: 'x'.repeat(length) }));
+    for (const [at, payload] of [...payloads, null, '', []].entries()) {
       const pong = await client.ask({ type: 'ping', payload });
-      assert.deepEqual(pong, isRepeated ? { type: 'pong', payload } : { type: 'pong' });
-    });
-  }
-
-  for (const payload of [null, '', []]) {
-    test(`what a ping carries does not come back where it is ${JSON.stringify(payload)}`, async () => {
-      const client = await ready();
-      assert.deepEqual(await client.ask({ type: 'ping', payload }), { type: 'pong' });
-    });
-  }
+      assert.deepEqual(pong, at === 0 ? { type: 'pong', payload } : { type: 'pong' }, `${at}`);
+    }
+  });
 
   test('a pong that nobody asked for is ignored', async () => {
     const client = await ready();
