@@ -97,12 +97,6 @@ describe('the bundle', () => {
     assert.equal((await fetch(`${url}/graphql`, browser)).status, 400);
   });
 
-  it('knows its version', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [file, '--version']);
-    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
-    assert.equal(stdout, `${version}\n`);
-  });
-
   it('shows the browser UI of the folder beside it', async (context) => {
     const beside = join(folder, 'app', 'graphql-ui');
     await cp(join(root, 'dist', 'graphql-ui'), beside, { recursive: true });

@@ -16,8 +16,6 @@ import { projectFolder } from './support/source.ts';
 
 const read = (name: string): string => readFileSync(join(projectFolder, name), 'utf8');
 const readme = read('README.md');
-const map = read('src/README.md');
-const security = read('SECURITY.md');
 const docNames = readdirSync(join(projectFolder, 'docs')).filter((name) => name.endsWith('.md'));
 const doc = (name: string): string => read(join('docs', name));
 
@@ -34,11 +32,6 @@ interface Lock {
 }
 const lock = JSON.parse(read('package-lock.json')) as Lock;
 
-/** The first cells of each row of the table under a heading of a page. */
-function firstCells(page: string, heading: string, count: number): string[][] {
-  return tableOf(sectionOf(page, heading)).map((row) => row.slice(0, count).map(bare));
-}
-
 /** Every TypeScript file below a folder, as one text. */
 function textsBelow(folder: string): string {
   return readdirSync(join(projectFolder, folder), { recursive: true, encoding: 'utf8' })
@@ -47,62 +40,59 @@ function textsBelow(folder: string): string {
     .join('\n');
 }
 
-describe('the tables of the documents', () => {
-  it('lists the routes of the program, in their order', () => {
-    const methods = new Map<string, string[]>();
-    for (const { method, path } of routes) {
-      methods.set(path, [...(methods.get(path) ?? []), method]);
-    }
-    const found = firstCells(doc('contract.md'), '## 4. Routes', 2);
-    assert.deepEqual(
-      found,
-      [...methods].map(([path, names]) => [path, names.join(', ')]),
-    );
-  });
+const methods = new Map<string, string[]>();
+for (const { method, path } of routes) methods.set(path, [...(methods.get(path) ?? []), method]);
 
-  it('lists the settings with their defaults, units and meanings', () => {
-    assert.deepEqual(
-      tableOf(sectionOf(doc('settings.md'), '## Table of settings')).map(
-        ([name = '', fallback = '', ...rest]) => [bare(name), bare(fallback), ...rest],
-      ),
-      Object.values(settings).map(({ name, fallback, unit, meaning }) => [
-        name,
-        fallback,
-        unit,
-        meaning,
-      ]),
-    );
-  });
+/** The first cells of the rows of each table, and what the program has. */
+const tables: readonly (readonly [page: string, heading: string, rows: readonly string[][]])[] = [
+  ['contract.md', '## 4. Routes', [...methods].map(([path, names]) => [path, names.join(', ')])],
+  [
+    'settings.md',
+    '## Table of settings',
+    Object.values(settings).map(({ name, fallback, unit, meaning }) => [
+      name,
+      fallback,
+      unit,
+      meaning,
+    ]),
+  ],
+  [
+    'errors.md',
+    '## Error codes',
+    Object.entries(httpStatusOf).map(([code, status]) => [code, String(status)]),
+  ],
+  ['graphql.md', '### Codes and their statuses', graphqlCodes.map((code) => [code])],
+  [
+    'development.md',
+    '## Packages at run time',
+    Object.keys(manifest.dependencies).map((name) => [name]),
+  ],
+];
 
-  it('lists the error codes with their statuses', () => {
-    assert.deepEqual(
-      firstCells(doc('errors.md'), '## Error codes', 2),
-      Object.entries(httpStatusOf).map(([code, status]) => [code, String(status)]),
-    );
-  });
+describe('the documents', () => {
+  for (const [page, heading, rows] of tables) {
+    it(`have what the program has: ${page}`, () => {
+      const width = rows[0]?.length ?? 0;
+      const found = tableOf(sectionOf(doc(page), heading)).map((row) =>
+        row.slice(0, width).map((cell, at) => (at < 2 ? bare(cell) : cell)),
+      );
+      // The order counts where a row has more than a name.
+      const inOrder = (all: readonly string[][]): string[] => {
+        const lines = all.map((row) => row.join(' | '));
+        return width === 1 ? lines.toSorted() : lines;
+      };
+      assert.deepEqual(inOrder(found), inOrder(rows));
+    });
+  }
 
-  it('lists the codes of GraphQL errors', () => {
-    assert.deepEqual(
-      firstCells(doc('graphql.md'), '### Codes and their statuses', 1).flat().toSorted(),
-      graphqlCodes.toSorted(),
-    );
-  });
-
-  it('lists the packages', () => {
-    const named = (heading: string): string[] =>
-      firstCells(doc('development.md'), heading, 1).flat().toSorted();
-    const found = named('## Packages at run time');
-    assert.deepEqual(found, Object.keys(manifest.dependencies).toSorted());
-  });
-
-  it('shows every package in the picture of a request', () => {
+  it('show every package in the picture of a request', () => {
     const picture = doc('request.svg');
     for (const name of Object.keys(manifest.dependencies)) {
       assert.ok(picture.includes(`>${name}</text>`), name);
     }
   });
 
-  it('counts the packages of the production tree, none of which runs a script', () => {
+  it('count the packages of the production tree, none of which runs a script', () => {
     const production = Object.entries(lock.packages).filter(([path, entry]) => {
       // The link to the folder that stands in for a package: what it leads to is for development.
       return path !== '' && entry.dev !== true && entry.link !== true;
@@ -112,24 +102,9 @@ describe('the tables of the documents', () => {
     assert.ok(production.every(([, entry]) => entry.hasInstallScript !== true));
   });
 
-  it('names only scripts that exist', () => {
-    const others = ['CONTRIBUTING.md', 'bench/README.md'].map(read);
-    const text = [readme, ...others, ...docNames.map(doc)].join('\n');
-    for (const [, name = ''] of text.matchAll(/npm run ([\w:]+)/g)) {
-      assert.ok(manifest.scripts[name], `npm run ${name}`);
-    }
-  });
-});
-
-describe('the figures of the README', () => {
-  /** The claim as the README writes it, such as 12,000. */
-  const claimed = (pattern: RegExp): number =>
-    Number(pattern.exec(readme)?.[1]?.replaceAll(',', ''));
-
   it('bound the threats from below, within 10', () => {
-    const tables = doc('threats.md').split('\n## ').slice(1);
-    const rows = tables.flatMap(tableOf);
-    const least = claimed(/Over ([\d,]+) threats/);
+    const rows = doc('threats.md').split('\n## ').slice(1).flatMap(tableOf);
+    const least = Number(/Over ([\d,]+) threats/.exec(readme)?.[1]);
     assert.ok(rows.length > least && rows.length <= least + 10, `${rows.length} threats`);
     for (const row of rows) assert.match(row.at(-1) ?? '', /`test\/[\w/.-]+\.ts`/);
   });
@@ -161,47 +136,38 @@ describe('the contract', () => {
 });
 
 describe('the pages', () => {
-  const pages: Record<string, string> = {
-    'README.md': readme,
-    'src/README.md': map,
-    'SECURITY.md': security,
-    'CHANGELOG.md': read('CHANGELOG.md'),
-    ...Object.fromEntries(
-      ['CONTRIBUTING.md', 'bench/README.md', 'examples/README.md', 'test/support/README.md'].map(
-        (name) => [name, read(name)],
-      ),
-    ),
-    ...Object.fromEntries(docNames.map((name) => [`docs/${name}`, doc(name)])),
-  };
+  const names = 'README.md src/README.md SECURITY.md CHANGELOG.md CONTRIBUTING.md bench/README.md';
+  const others = [
+    'examples/README.md',
+    'test/support/README.md',
+    ...docNames.map((n) => `docs/${n}`),
+  ];
+  const pages = [...names.split(' '), ...others].map((page) => [page, read(page)] as const);
 
-  it('link to headings that exist', () => {
-    const anchors = (text: string): string[] =>
-      [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
-        title
-          .toLowerCase()
-          .replaceAll(/[^\w\- ]/g, '')
-          .replaceAll(' ', '-'),
-      );
-    for (const [page, text] of Object.entries(pages)) {
-      for (const [, file = '', anchor = ''] of text.matchAll(/\]\(([^)#:]*)#([^)]*)\)/g)) {
+  it('link to files and headings that exist', () => {
+    for (const [page, text] of pages) {
+      for (const [, file = '', anchor] of text.matchAll(/\]\(([^)#:]*)(?:#([^)]*))?\)/g)) {
         const target = file === '' ? page : join(page, '..', file);
-        assert.ok(anchors(read(target)).includes(anchor), `${page}: ${file}#${anchor}`);
+        assert.ok(existsSync(join(projectFolder, target)), `${page}: ${file}`);
+        if (anchor === undefined) continue;
+        const anchors = Array.from(read(target).matchAll(/^#+ (.+)$/gm), ([, title = '']) =>
+          title
+            .toLowerCase()
+            .replaceAll(/[^\w\- ]/g, '')
+            .replaceAll(' ', '-'),
+        );
+        assert.ok(anchors.includes(anchor), `${page}: ${file}#${anchor}`);
       }
     }
   });
 
-  it('link to files that exist', () => {
-    for (const [page, text] of Object.entries(pages)) {
-      for (const [, target = ''] of text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)) {
-        assert.ok(existsSync(join(projectFolder, page, '..', target)), `${page}: ${target}`);
-      }
-    }
-  });
-
-  it('name only tests that exist', () => {
-    for (const [page, text] of Object.entries(pages)) {
+  it('name only tests and scripts that exist', () => {
+    for (const [page, text] of pages) {
       for (const [, path = ''] of text.matchAll(/\b(test\/[\w/.-]+\.ts)\b/g)) {
         assert.ok(existsSync(join(projectFolder, path)), `${page}: ${path}`);
+      }
+      for (const [, name = ''] of text.matchAll(/npm run ([\w:]+)/g)) {
+        assert.ok(manifest.scripts[name], `${page}: npm run ${name}`);
       }
     }
   });

@@ -19,20 +19,16 @@ const ink = 'a jar of black ink\n';
 
 type Env = Readonly<Record<string, string>>;
 
-const runHere = (args: readonly string[], env: Env, input = ''): Promise<Ended> =>
-  runCommandHere(['accounts', ...args], { env, input });
-
-/** The arguments between blanks. */
-const here = (args: string, env: Env, input = ''): Promise<Ended> =>
-  runHere(args.split(' '), env, input);
+/** The arguments, or a text of them between blanks. */
+const here = (args: string | readonly string[], env: Env, input = ''): Promise<Ended> =>
+  runCommandHere(['accounts', ...(typeof args === 'string' ? args.split(' ') : args)], {
+    env,
+    input,
+  });
 
 async function succeeds(running: Promise<Ended>, output: string): Promise<void> {
   assert.deepEqual(await running, { code: 0, output, errors: '' });
 }
-
-/** As a process of its own. */
-const accounts = (args: string, env: Env, input = ''): Promise<Ended> =>
-  runCommand(['accounts', ...args.split(' ')], { env, input });
 
 describe('on SQLite', { skip: skipSqlite }, () => {
   describeCommand(async (context) => toSqliteUrl(await newSqliteFile(context)));
@@ -76,7 +72,9 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     const node = await startServer(t, { env });
     assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 401);
     const add = 'add ann --email ann@example.org --role USER --role ADMIN';
-    await succeeds(accounts(add, env, ink), 'Added "ann".\n');
+    // As a process of its own.
+    const added = runCommand(['accounts', ...add.split(' ')], { env, input: ink });
+    await succeeds(added, 'Added "ann".\n');
     const token = await logIn(node, 'ann', 'a jar of black ink');
     const found = await (await askProfile(node, `Bearer ${token}`)).json();
     const { id, ...rest } = found as Record<string, unknown>;
@@ -139,10 +137,8 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
 
   it('lists what is kept by name, and no hash', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    const addBob = here('add bob --email b@example.org', env, ink);
-    await succeeds(addBob, 'Added "bob".\n');
-    const addAnn = here('add ann --role USER --email a@example.org --role ADMIN', env, ink);
-    await succeeds(addAnn, 'Added "ann".\n');
+    await here('add bob --email b@example.org', env, ink);
+    await here('add ann --role USER --email a@example.org --role ADMIN', env, ink);
     await succeeds(here('list', env), 'ann\ta@example.org\tUSER,ADMIN\nbob\tb@example.org\t\n');
   });
 
@@ -164,24 +160,25 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
   it('refuses what cannot be, with one line, and changes nothing', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     await here('add ann --email ann@example.org', env, ink);
-    const [one, other] = ['add ann --email x@example.org', 'add bob --email x@example.org'];
-    await fails(here(one, env, ink), /"ann" already exists/);
-    await fails(here('add user --email x@example.org', env, ink), /"user" is a demo acc/);
-    await fails(here(other, env), /No password was given/);
-    await fails(here(other, env, '\n'), /must not be empty/);
-    await fails(here('passwd bob', env, ink), /has no account "bob"/);
-    await fails(here('passwd ann', env, 'x'.repeat(2_000)), /at most 1024 bytes/);
-    await fails(here('passwd ann', env, 'eleven char'), /at least 12 characters/);
-    await fails(here('add long-username --email a@b', env, 'Long-Username'), /must differ from/);
-    await fails(here('remove user', env), /has no account "user", which is a demo account/);
-    await fails(here('change bob --role ADMIN', env), /has no account "bob"/);
-    await fails(
-      here('change ann --role ADMIN --role ROOT', env),
-      /no role "ROOT", only USER, ADMIN/,
-    );
-    await fails(here('add bob --email b@example.org --role admin', env, ink), /no role "admin"/);
-    await fails(here('change ann --email ann', env), /"ann" is not an email address/);
-    await fails(here('remove ann --posts-to bob --erase', env), /There is no account "bob"/);
+    const other = 'add bob --email x@example.org';
+    for (const [args, input, fault] of [
+      ['add ann --email x@example.org', ink, /"ann" already exists/],
+      ['add user --email x@example.org', ink, /"user" is a demo acc/],
+      [other, '', /No password was given/],
+      [other, '\n', /must not be empty/],
+      ['passwd bob', ink, /has no account "bob"/],
+      ['passwd ann', 'x'.repeat(2_000), /at most 1024 bytes/],
+      ['passwd ann', 'eleven char', /at least 12 characters/],
+      ['add long-username --email a@b', 'Long-Username', /must differ from/],
+      ['remove user', '', /has no account "user", which is a demo account/],
+      ['change bob --role ADMIN', '', /has no account "bob"/],
+      ['change ann --role ADMIN --role ROOT', '', /no role "ROOT", only USER, ADMIN/],
+      ['add bob --email b@example.org --role admin', ink, /no role "admin"/],
+      ['change ann --email ann', '', /"ann" is not an email address/],
+      ['remove ann --posts-to bob --erase', '', /There is no account "bob"/],
+    ] as const) {
+      await fails(here(args, env, input), fault);
+    }
     await succeeds(here('list', env), 'ann\tann@example.org\t\n');
   });
 
@@ -215,23 +212,26 @@ async function firstAuthor(node: Pick<NodeProcess, 'url'>): Promise<unknown> {
 test('names, addresses and settings that are not valid are one line', async (t) => {
   const usersFile = join(await createDirectory(t), 'users.json');
   await writeFile(usersFile, '[{}]');
-  const add = ['add', '--role', 'USER', '--email'];
-  await fails(runHere([...add, 'a', ' '], {}), /username must be text of 1 to 256/);
-  await fails(runHere([...add, 'a', 'a\u001b[2J'], {}), /username must be text/);
-  await fails(runHere([...add, 'a\nb', 'ann'], {}), /email must be text of 1 to 320/);
   // Before anything is opened.
   const closed = { STORE_URL: 'postgres://127.0.0.1:1/none' };
-  for (const email of ['ann', 'ann@', 'a b@example.org', '@example.org']) {
-    await fails(runHere([...add, email, 'ann'], closed), /is not an email address/);
+  const users = { STORE_URL: 'sqlite:///a', USERS_FILE: usersFile };
+  for (const [env, email, name, fault, ...more] of [
+    [{}, 'a', ' ', /username must be text of 1 to 256/],
+    [{}, 'a', 'a\u001b[2J', /username must be text/],
+    [{}, 'a\nb', 'ann', /email must be text of 1 to 320/],
+    ...['ann', 'ann@', 'a b@example.org', '@example.org'].map(
+      (bad) => [closed, bad, 'ann', /is not an email address/] as const,
+    ),
+    [{}, 'a', 'ann', /roles must be/, '--role', ''],
+    [users, 'a@example.org', 'ann', /USERS_FILE: entry 0/],
+  ] as const) {
+    await fails(here(['add', '--role', 'USER', '--email', email, name, ...more], env), fault);
   }
-  await fails(runHere([...add, 'a', 'ann', '--role', ''], {}), /roles must be/);
   await fails(here('list', { STORE_URL: 'mysql://a' }), /STORE_URL must be/);
-  const env = { STORE_URL: 'sqlite:///a', USERS_FILE: usersFile };
-  await fails(runHere([...add, 'a@example.org', 'ann'], env), /USERS_FILE: entry 0/);
 });
 
-test('arguments that make no command get the usage, 2, and what is wrong with them', async (t) => {
-  const help = await runHere(['--help'], {});
+test('arguments that make no command get the usage, 2, and what is wrong with them', async () => {
+  const help = await here(['--help'], {});
   assert.deepEqual([help.code, help.errors], [0, '']);
   assert.match(help.output, /^usage: .*12 characters/s);
   for (const [message, lines] of Object.entries({
@@ -257,16 +257,13 @@ test('arguments that make no command get the usage, 2, and what is wrong with th
     'remove takes fewer arguments.': 'remove ann bob',
     "Unknown option '--force'.": 'remove ann --force',
   })) {
-    await t.test(message, async () => {
-      for (const line of lines.split('; ')) {
-        const args = line === '' ? [] : line.split(' ');
-        const { code, output, errors } = await runHere(args, {});
-        assert.deepEqual([code, output], [2, ''], line);
-        assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/, line);
-        assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`, line);
-        assert.doesNotMatch(errors, /secret/, line);
-      }
-    });
+    for (const line of lines.split('; ')) {
+      const { code, output, errors } = await here(line === '' ? [] : line, {});
+      assert.deepEqual([code, output], [2, ''], line);
+      assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/, line);
+      assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`, line);
+      assert.doesNotMatch(errors, /secret/, line);
+    }
   }
   assert.equal((await runCommand(['accounts', 'passwd'], {})).code, 2);
 });

@@ -32,12 +32,10 @@ for (const each of durableStores) {
       assert.match((await importTo(place, given)).output, /^Stored 2 records; 0 were/);
       assert.match((await importTo(place, given)).output, /^Stored 0 records; 2 were/);
       const posts = await recordsOf(place, 'post');
-      assert.deepEqual(
-        posts
-          .map(({ title, content, status, authorId }) => [title, content, status, authorId].join())
-          .toSorted(),
-        ['a,b,DRAFT,', 'a,c,DRAFT,'],
+      const found = posts.map(({ title, content, status, authorId }) =>
+        [title, content, status, authorId].join(),
       );
+      assert.deepEqual(found.toSorted(), ['a,b,DRAFT,', 'a,c,DRAFT,']);
       for (const { id, createdAt } of posts) {
         assert.deepEqual([timeOf(id), createdAt], [0, '1970-01-01T00:00:00']);
       }
@@ -53,22 +51,11 @@ for (const each of durableStores) {
       const place = await newPlace(t, each);
       await addAccount(place, 'bob', 'USER');
       const comment = { name: 'Eve', content: 'Well said.', createdAt: '2012-03-04T06:00:00Z' };
-      const post = {
-        key: '17',
-        title: 'a',
-        content: 'b',
-        status: 'PUBLISHED',
-        author: 'ann',
-        createdAt: '2012-03-04T05:06:07.000Z',
-        comments: [comment, comment],
-      };
-      const old = {
-        key: '1',
-        title: 'c',
-        content: 'd',
-        author: 'bob',
-        createdAt: '1969-01-01T00:00',
-      };
+      const published = { status: 'PUBLISHED', createdAt: '2012-03-04T05:06:07.000Z' };
+      const comments = [comment, comment];
+      const post = { key: '17', title: 'a', content: 'b', author: 'ann', ...published, comments };
+      const [author, createdAt] = ['bob', '1969-01-01T00:00'];
+      const old = { key: '1', title: 'c', content: 'd', author, createdAt };
       // A demo account, which has an id of its own.
       const third = { key: '3', title: 'e', content: 'f', author: 'user' };
       const given = toText(post, old, third);
@@ -82,35 +69,36 @@ for (const each of durableStores) {
       assert.equal(last?.['authorId'], '019b8d5e-9c00-7000-8000-000000000401');
       assert.equal(timeOf(first?.['id']), Date.parse('2012-03-04T05:06:07Z'));
       assert.match(String(first?.['id']), /^.{14}7.{3}-[89ab]/);
-      const { title, status, createdAt, publishedAt, authorId } = first ?? {};
-      assert.equal(publishedAt, createdAt);
-      const expected = ['a', 'PUBLISHED', '2012-03-04T05:06:07', toAccountId('ann')];
-      assert.deepEqual([title, status, createdAt, authorId], expected);
+      const { title, status, createdAt: at, publishedAt, authorId } = first ?? {};
+      const time = '2012-03-04T05:06:07';
+      const expected = ['a', 'PUBLISHED', time, time, toAccountId('ann')];
+      assert.deepEqual([title, status, at, publishedAt, authorId], expected);
       assert.deepEqual([timeOf(second?.['id']), second?.['authorId']], [0, toAccountId('bob')]);
-      const comments = await recordsOf(place, 'comment');
-      assert.deepEqual(
-        comments.map(({ postId, name, content, createdAt: at }) => [postId, name, content, at]),
-        [0, 1].map(() => [first?.['id'], 'Eve', 'Well said.', '2012-03-04T06:00:00']),
-      );
-      for (const { id } of comments) assert.equal(timeOf(id), Date.parse('2012-03-04T06:00:00Z'));
+      for (const { id, postId, name, content, createdAt: when } of await recordsOf(
+        place,
+        'comment',
+      )) {
+        assert.deepEqual([postId, name, content], [first?.['id'], 'Eve', 'Well said.']);
+        assert.deepEqual(
+          [when, timeOf(id)],
+          ['2012-03-04T06:00:00', Date.parse(comment.createdAt)],
+        );
+      }
 
       // An author without an account is made; an account that comes later has its posts.
       const authors = await recordsOf(place, 'author');
-      assert.deepEqual(
-        authors.map(({ name, email }) => `${String(name)} ${String(email)}`).toSorted(),
-        ['ann ', 'bob a@example.org', 'user '],
-      );
+      const named = authors.map(({ name, email }) => `${String(name)} ${String(email)}`);
+      assert.deepEqual(named.toSorted(), ['ann ', 'bob a@example.org', 'user ']);
       await addAccount(place, 'ann', 'USER');
       const ann = (await recordsOf(place, 'account')).find((one) => one['username'] === 'ann');
       assert.equal(ann?.['id'], authorId);
       // What came to the other system meanwhile is added.
       const added = { content: 'Indeed.', status: 'PENDING' };
-      const more = { ...post, comments: [comment, comment, added] };
+      const more = { ...post, comments: [...comments, added] };
       assert.match((await importTo(place, toText(more, old))).output, /^Stored 1 records; 4 were/);
-      const waiting = (await recordsOf(place, 'comment')).find(
-        (one) => one['status'] === 'PENDING',
-      );
-      assert.deepEqual([waiting?.['content'], waiting?.['createdAt']], ['Indeed.', createdAt]);
+      const all = await recordsOf(place, 'comment');
+      const waiting = all.find((one) => one['status'] === 'PENDING');
+      assert.deepEqual([waiting?.['content'], waiting?.['createdAt']], ['Indeed.', at]);
 
       // Lists have them by their times, though the older one came last.
       const server = await startServer(t, { env: { ...place, DEMO_DATA: 'false' } });
@@ -123,25 +111,20 @@ for (const each of durableStores) {
       const post = { key: '1', title: 'a', content: 'b', createdAt: '2012-03-04T05:06:07' };
       assert.match((await importTo(place, toText(post))).output, /^Stored 1/);
       const before = (await exportFrom(place)).output;
+      const other = { ...post, key: '2' };
       for (const [line, reason] of [
         [{ ...post, title: 'c' }, /the store has this post with other values/],
-        [{ ...post, key: '2', date: 'x' }, /date is no member of a post/],
-        [{ ...post, key: 2 }, /key must be a string/],
-        [
-          { ...post, key: '2', createdAt: '2012-03-04 05:06' },
-          /createdAt must be a local date-time/,
-        ],
-        [{ ...post, key: '2', status: 'publish' }, /status must be one of/],
-        [{ ...post, key: '2', author: ' a' }, /author username must be composed/],
-        [{ ...post, key: '2', comments: {} }, /comments must be an array/],
-        [{ ...post, key: '2', comments: [{ content: ' ' }] }, /content must not be blank/],
-        [
-          { ...post, key: '2', comments: [{ content: 'a', name: 'x'.repeat(101) }] },
-          /name must have/,
-        ],
-        [{ ...post, key: '2', comments: [{ content: 'a', status: 'x' }] }, /status must be/],
-        [{ ...post, key: '2', comments: [{ text: 'a' }] }, /comments\/0\/text is no member/],
-        [{ ...post, key: '2', title: '\ud83d' }, /a lone surrogate/],
+        [{ ...other, date: 'x' }, /date is no member of a post/],
+        [{ ...other, key: 2 }, /key must be a string/],
+        [{ ...other, createdAt: '2012-03-04 05:06' }, /createdAt must be a local date-time/],
+        [{ ...other, status: 'publish' }, /status must be one of/],
+        [{ ...other, author: ' a' }, /author username must be composed/],
+        [{ ...other, comments: {} }, /comments must be an array/],
+        [{ ...other, comments: [{ content: ' ' }] }, /content must not be blank/],
+        [{ ...other, comments: [{ content: 'a', name: 'x'.repeat(101) }] }, /name must have/],
+        [{ ...other, comments: [{ content: 'a', status: 'x' }] }, /status must be/],
+        [{ ...other, comments: [{ text: 'a' }] }, /comments\/0\/text is no member/],
+        [{ ...other, title: '\ud83d' }, /a lone surrogate/],
       ] as const) {
         const { code, errors } = await importTo(place, toText({ title: 'x', content: 'x' }, line));
         assert.equal(code, 1);

@@ -34,33 +34,17 @@ const refused: readonly (readonly [what: string, lines: readonly unknown[], reas
   ['an unknown member', [{ ...todo, colour: 1 }], /colour is no member of a todo/],
   ['a name twice', ['{"kind":"todo","__proto__":{}}'], /a member named __proto__/],
   ['an id', [{ ...post, id: idOf(1).toUpperCase() }], /id must be a UUID/],
-  [
-    'a date',
-    [{ ...post, createdAt: '2024-02-30T00:00:00' }],
-    /createdAt must be a local date-time/,
-  ],
+  ['a date', [{ ...post, createdAt: '2024-02-30T00:00:00' }], /createdAt must be a local/],
   ['a status', [{ ...post, status: 'GONE' }], /status must be one of/],
-  [
-    'a published post without a date',
-    [{ ...post, status: 'PUBLISHED' }],
-    /publishedAt is required/,
-  ],
+  ['a post without its date', [{ ...post, status: 'PUBLISHED' }], /publishedAt is required/],
   ['a year with a sign', [{ ...post, createdAt: '+12024-01-01T00:00:00' }], /createdAt must be/],
   ['a blank title', [{ ...post, title: ' ' }], /title must not be blank/],
   ['a missing member', [{ ...comment, content: undefined }], /content is required/],
-  [
-    'a comment on no post',
-    [{ ...comment, id: idOf(55), postId: idOf(9) }],
-    /its post is not there/,
-  ],
+  ['a lost comment', [{ ...comment, id: idOf(55), postId: idOf(9) }], /its post is not there/],
   ['an article without id', [{ ...article, document: { title: 'a' } }], /document\/id is required/],
   ['an article', [{ ...article, document: { id: 1, title: 7 } }], /title must be a text/],
   ['a deep article', [`{"kind":"article","document":${nested(64)}}`], /it is nested deeper than/],
-  [
-    'a rounded number',
-    ['{"kind":"article","document":{"id":1,"title":"a","n":9007199254740993}}'],
-    /without rounding/,
-  ],
+  ['a rounded number', [`{"kind":"article","document":{"n":${2 ** 53}1}}`], /without rounding/],
   ['a long text', [{ ...post, content: 'x'.repeat(1_048_577) }], /longer than BODY_BYTES_MAX/],
   ['an account', [{ kind: 'account', username: ' a' }], /username must be composed/],
   ['the id of another account', [{ ...anAccount, id: idOf(9) }], /id must be the id that the/],
@@ -85,16 +69,14 @@ function nested(levels: number): string {
 for (const [at, each] of durableStores.entries()) {
   describe(`import to a store ${each.name}`, { skip: each.skip }, () => {
     // Most reasons are found before a driver is asked.
-    const some = at === 0 ? refused : refused.filter(([what]) => what === 'a comment on no post');
+    const some = at === 0 ? refused : refused.filter(([what]) => what === 'a lost comment');
     for (const [what, lines, reason] of some) {
       it(`refuses ${what}, and stores nothing of what came before`, async (t) => {
         const place = await newPlace(t, each);
-        const lead = [header, ...records];
-        const given = toText([...lead, ...lines, end]);
-        const wrong = lead.length + lines.length;
-        const { code, output, errors } = await importTo(place, given);
+        const given = [header, ...records, ...lines];
+        const { code, output, errors } = await importTo(place, toText([...given, end]));
         assert.deepEqual([code, output], [1, '']);
-        assert.match(errors, new RegExp(`^inkwell: Line ${wrong}: [^\\n]*\\.\\n$`));
+        assert.match(errors, new RegExp(`^inkwell: Line ${given.length}: [^\\n]*\\.\\n$`));
         assert.match(errors, reason);
         await isEmpty(place);
       });
@@ -105,10 +87,7 @@ for (const [at, each] of durableStores.entries()) {
       const lines = whole.split('\n');
       for (let kept = 0; kept < lines.length; kept += 1) {
         const { errors } = await importTo(place, lines.slice(0, kept).join('\n'));
-        assert.match(
-          errors,
-          /The input is empty|The input ends before its last line|Line 3: the content/,
-        );
+        assert.match(errors, /The input is empty|ends before its last line|Line 3: the content/);
       }
       await isEmpty(place);
     });

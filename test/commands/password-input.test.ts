@@ -9,15 +9,8 @@ import { within } from '../support/until.ts';
 
 type Chunks = readonly (string | Buffer)[];
 
-interface Terminal {
-  readonly password: Promise<string>;
-  readonly said: () => string;
-  /** Every change of the terminal's mode. */
-  readonly modes: readonly boolean[];
-}
-
-/** `keys` come one chunk after the other. */
-function atTerminal(keys: Chunks, secondsMax = 20): Terminal {
+/** `modes`: every change of the terminal's mode. */
+function atTerminal(keys: Chunks, secondsMax = 20) {
   const stream = new PassThrough();
   const modes: boolean[] = [];
   const input: PasswordInput = Object.assign(stream, {
@@ -34,52 +27,67 @@ function atTerminal(keys: Chunks, secondsMax = 20): Terminal {
   return { password, said: () => said, modes };
 }
 
-function fromPipe(chunks: Chunks, secondsMax = 20): Promise<string> {
+function fromPipe(chunks: Chunks): Promise<string> {
   const input = new PassThrough();
   const write = (): void => assert.fail('a pipe is asked for nothing');
-  const password = readPassword(input, write, secondsMax);
+  const password = readPassword(input, write, 20);
   for (const chunk of chunks) input.write(chunk);
   input.end();
   return password;
 }
 
-describe('at a terminal', () => {
-  const typed: readonly (readonly [string, Chunks])[] = [
-    ['ink', ['ink\r', 'ink\r']],
-    ['ink', ['i', 'n', 'k', '\r', 'i', 'n', 'k', '\n']],
-    ['ink', ['ink\rink\r']],
-    ['ink', ['ink\nink\n']],
-    ['ink', ['ink\r\nink\r\n']],
-    ['ink', ['ink\r', '\nink\r']],
-    ['ink', ['in\u007f\u007f\u007f\u007fink\r', 'inn\bk\r']],
-    ['ink', ['wrong\u0015ink\r', 'ink\r']],
-    ['a', ['aä語😀\u007f\u007f\u007f\r', 'a\r']],
-    ['ä', [Buffer.from([0xc3]), Buffer.from([0xa4]), '\r', 'ä\r']],
-    [' ink ', [' ink \r', ' ink \r']],
-    ['x'.repeat(1024), [`${'x'.repeat(1024)}\r`, `${'x'.repeat(1024)}\r`]],
-  ];
-  for (const [expected, keys] of typed) {
-    test(`${nameOf(keys)} is taken, and not shown`, async () => {
-      const { password, said, modes } = atTerminal(keys);
-      assert.equal(await password, expected);
-      assert.equal(said(), 'Password: \nRepeat the password: \n');
-      assert.deepEqual(modes, [true, false]);
-    });
-  }
+const long = 'x'.repeat(1_024);
 
-  const refused: readonly (readonly [RegExp, Chunks])[] = [
-    [/differ/, ['ink\r', 'inc\r']],
-    [/empty/, ['\r', '\r']],
-    [/nothing has changed/, ['ink\u0003']],
-    [/nothing has changed/, ['ink\r', 'in\u0003']],
-    [/nothing has changed/, ['\u0004']],
-    [/UTF-8/, [Buffer.from([0xff, 0x0d, 0xff, 0x0d])]],
-    [/at most 1024 bytes/, ['x'.repeat(1025), '\r', 'x'.repeat(1025), '\r']],
-  ];
-  for (const [fault, keys] of refused) {
-    test(`${nameOf(keys)} is refused`, async () => {
-      const { password, modes } = atTerminal(keys);
-      await assert.rejects(password, isFault(fault));
+/** What is taken: a text, or refused: an error; chunk after chunk. */
+const typed: readonly (readonly [string | RegExp, ...Chunks])[] = [
+  ['ink', 'ink\r', 'ink\r'],
+  ['ink', 'i', 'n', 'k', '\r', 'i', 'n', 'k', '\n'],
+  ['ink', 'ink\rink\r'],
+  ['ink', 'ink\r\nink\r\n'],
+  ['ink', 'ink\r', '\nink\r'],
+  ['ink', 'in\u007f\u007f\u007f\u007fink\r', 'inn\bk\r'],
+  ['ink', 'wrong\u0015ink\r', 'ink\r'],
+  ['a', 'aä語😀\u007f\u007f\u007f\r', 'a\r'],
+  ['ä', Buffer.from([0xc3]), Buffer.from([0xa4]), '\r', 'ä\r'],
+  [' ink ', ' ink \r', ' ink \r'],
+  [long, `${long}\r`, `${long}\r`],
+  [/differ/, 'ink\r', 'inc\r'],
+  [/empty/, '\r', '\r'],
+  [/nothing has changed/, 'ink\u0003'],
+  [/nothing has changed/, 'ink\r', 'in\u0003'],
+  [/nothing has changed/, '\u0004'],
+  [/UTF-8/, Buffer.from([0xff, 0x0d, 0xff, 0x0d])],
+  [/at most 1024 bytes/, `${long}x`, '\r', `${long}x`, '\r'],
+];
+
+const piped: typeof typed = [
+  ['ink', 'ink\n'],
+  ['ink', 'ink'],
+  ['ink', 'ink\r\n'],
+  // A mark of the byte order, as PowerShell and Windows editors write it.
+  ['ink', Buffer.from([0xef, 0xbb]), Buffer.from([0xbf]), 'ink\n'],
+  ['ink', 'i', 'nk\nmore', '\n'],
+  [' i\u00e4 ', ' i', Buffer.from([0xc3]), Buffer.from([0xa4]), ' \n'],
+  [long, `${long}\r\n`],
+  ['ink', `ink\n${'x'.repeat(100_000)}`],
+  [/nothing has changed/],
+  [/empty/, '\nink\n'],
+  [/empty/, '\r\n'],
+  [/control characters/, 'i\tnk\n'],
+  [/control characters/, 'i\0nk\n'],
+  [/UTF-8/, Buffer.from([0x69, 0xe4, 0x0a])],
+  [/at most 1024 bytes/, `${long}x\n`],
+  [/at most 1024 bytes/, 'ä'.repeat(513)],
+  [/at most 1024 bytes/, 'x'.repeat(1_000_000)],
+];
+
+describe('at a terminal', () => {
+  for (const [expected, ...keys] of typed) {
+    test(`${nameOf(keys)} is taken or refused, and not shown`, async () => {
+      const { password, said, modes } = atTerminal(keys);
+      if (typeof expected === 'string') assert.equal(await password, expected);
+      else await assert.rejects(password, isFault(expected));
+      if (typeof expected === 'string') assert.equal(said(), 'Password: \nRepeat the password: \n');
       assert.deepEqual(modes, [true, false]);
     });
   }
@@ -98,53 +106,22 @@ describe('at a terminal', () => {
 });
 
 describe('from a pipe', () => {
-  const read: readonly (readonly [string, Chunks])[] = [
-    ['ink', ['ink\n']],
-    ['ink', ['ink']],
-    ['ink', ['ink\r\n']],
-    // A mark of the byte order, as PowerShell and Windows editors write it.
-    ['ink', [Buffer.from([0xef, 0xbb]), Buffer.from([0xbf]), 'ink\n']],
-    ['ink', ['i', 'nk\nmore', '\n']],
-    [' i\u00e4 ', [' i', Buffer.from([0xc3]), Buffer.from([0xa4]), ' \n']],
-    ['x'.repeat(1024), [`${'x'.repeat(1024)}\r\n`]],
-    ['ink', [`ink\n${'x'.repeat(100_000)}`]],
-  ];
-  for (const [expected, chunks] of read) {
-    test(`${nameOf(chunks)} is its first line`, async () => {
-      assert.equal(await fromPipe(chunks), expected);
+  for (const [expected, ...chunks] of piped) {
+    test(`${nameOf(chunks)}: its first line is taken or refused`, async () => {
+      const password = fromPipe(chunks);
+      if (typeof expected === 'string') assert.equal(await password, expected);
+      else await assert.rejects(password, isFault(expected));
     });
   }
 
-  const refused: readonly (readonly [RegExp, Chunks])[] = [
-    [/nothing has changed/, []],
-    [/empty/, ['\nink\n']],
-    [/empty/, ['\r\n']],
-    [/control characters/, ['i\tnk\n']],
-    [/control characters/, ['i\0nk\n']],
-    [/UTF-8/, [Buffer.from([0x69, 0xe4, 0x0a])]],
-    [/at most 1024 bytes/, [`${'x'.repeat(1025)}\n`]],
-    [/at most 1024 bytes/, ['ä'.repeat(513)]],
-    [/at most 1024 bytes/, ['x'.repeat(1_000_000)]],
-  ];
-  for (const [fault, chunks] of refused) {
-    test(`${nameOf(chunks)} is refused`, async () => {
-      await assert.rejects(fromPipe(chunks), isFault(fault));
-    });
-  }
-
-  test('that never ends its first line no more than that is gathered', async () => {
-    const input = new PassThrough();
-    const waiting = readPassword(input, () => undefined);
-    for (let sent = 0; sent < 20; sent += 1) input.write('x'.repeat(1024));
+  test('that never ends its first line, or stays silent, no more is gathered', async () => {
+    const [endless, silent] = [new PassThrough(), new PassThrough()];
+    const waiting = readPassword(endless, () => undefined);
+    for (let sent = 0; sent < 20; sent += 1) endless.write(long);
     await assert.rejects(within(waiting, 'a refusal', 5), isFault(/at most 1024 bytes/));
-    assert.ok(input.destroyed);
-  });
-
-  test('that stays silent the waiting ends', async () => {
-    const input = new PassThrough();
-    const waiting = readPassword(input, () => undefined, 0.05);
-    await assert.rejects(waiting, isFault(/nothing has changed/));
-    assert.ok(input.destroyed);
+    const late = readPassword(silent, () => undefined, 0.05);
+    await assert.rejects(late, isFault(/nothing has changed/));
+    assert.ok(endless.destroyed && silent.destroyed);
   });
 });
 

@@ -133,7 +133,10 @@ test('a socket begins with a payload that is empty, or has the token where clien
   const init = { type: 'connection_init' };
   for (const protocols of [['graphql-transport-ws'], ['graphql-ws']]) {
     for (const payload of [
-      ...[null, [], '', {}],
+      null,
+      [],
+      '',
+      {},
       { Authorization: token },
       { authorization: token },
       { headers: { Authorization: token } },
