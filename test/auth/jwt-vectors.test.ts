@@ -82,11 +82,7 @@ const invalid: readonly Vector[] = [
     token:
       'eyJhbGciOiJIUzI1NiIsImtpZCI6Im91cnMifQ.aW5r.AsCmWlFchuTdRWvVA6nkM8tiDJpnAIuWJPldByWe_Xo',
   },
-  {
-    what: 'no signature',
-    tcIds: [3],
-    token: 'eyJhbGciOiJIUzI1NiIsImtpZCI6Im91cnMifQ.aW5r.',
-  },
+  { what: 'no signature', tcIds: [3], token: 'eyJhbGciOiJIUzI1NiIsImtpZCI6Im91cnMifQ.aW5r.' },
   {
     what: 'no signature and no dot before it',
     tcIds: [4],
@@ -114,31 +110,15 @@ const invalid: readonly Vector[] = [
     token:
       'eyJhbGciOiJIUzI1NiIsImtpZCI6Im9VUnMifQ.aW5r.CsCmWlFchuTdRWvVA6nkM8tiDJpnAIuWJPldByWe_Xo',
   },
-  {
-    what: 'no header',
-    tcIds: [9],
-    token: '.aW5r.CsCmWlFchuTdRWvVA6nkM8tiDJpnAIuWJPldByWe_Xo',
-  },
+  { what: 'no header', tcIds: [9], token: '.aW5r.CsCmWlFchuTdRWvVA6nkM8tiDJpnAIuWJPldByWe_Xo' },
   {
     what: 'no header and no dot behind it',
     tcIds: [10],
     token: 'aW5r.CsCmWlFchuTdRWvVA6nkM8tiDJpnAIuWJPldByWe_Xo',
   },
-  {
-    what: 'a payload between two dots alone',
-    tcIds: [11],
-    token: '.aW5r.',
-  },
-  {
-    what: 'a payload alone',
-    tcIds: [12],
-    token: 'aW5r',
-  },
-  {
-    what: 'nothing',
-    tcIds: [13],
-    token: '',
-  },
+  { what: 'a payload between two dots alone', tcIds: [11], token: '.aW5r.' },
+  { what: 'a payload alone', tcIds: [12], token: 'aW5r' },
+  { what: 'nothing', tcIds: [13], token: '' },
   {
     what: 'a dot too many',
     tcIds: [14],

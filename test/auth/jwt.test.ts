@@ -36,8 +36,7 @@ test('a token carries name, address and roles, and lives for its time to live', 
   const tokens = createOwn();
   const token = tokens.sign(account);
   const [header, payload] = token.split('.').map((part) => Buffer.from(part, 'base64url'));
-  const said = { alg: 'HS256', typ: 'JWT', kid: toKeyId(secret) };
-  assert.deepEqual(JSON.parse(String(header)), said);
+  assert.deepEqual(JSON.parse(String(header)), { alg: 'HS256', typ: 'JWT', kid: toKeyId(secret) });
   assert.deepEqual(JSON.parse(String(payload)), goodClaims);
   const claims = claimsOf(tokens.verify(token));
   assert.deepEqual([claims.sub, claims.email, claims.roles], Object.values(person));
@@ -61,9 +60,8 @@ test('a character that only looks like another one in eight bits is another one'
   const token = tokens.sign(account);
   const wide = (at: number): string =>
     token.slice(0, at) + String.fromCharCode(token.charCodeAt(at) + 256) + token.slice(at + 1);
-  for (let at = 0; at < token.length; at += 1) {
+  for (let at = 0; at < token.length; at += 1)
     assertRefused(tokens.verify(wide(at)), `character ${at}`);
-  }
 });
 
 test('text around or inside a token is refused', () => {
@@ -76,9 +74,8 @@ test('text around or inside a token is refused', () => {
     ${header}..${signature} .${payload}.${signature} ${header}=.${payload}.${signature}
     ${header}.${payload}=.${signature} ${header}.${payload}.${signature.slice(0, 42)} ${token}A
   `);
-  for (const other of ['', ...changed, ...others]) {
+  for (const other of ['', ...changed, ...others])
     assertRefused(tokens.verify(other), JSON.stringify(other));
-  }
 });
 
 test('segments that are not the one way to write their bytes are refused though signed', () => {
@@ -117,9 +114,8 @@ test('only the header of a plain HS256 token is taken', () => {
   const tokens = createOwn();
   for (const header of goodHeaders) assertGood(tokens.verify(forge(header, goodPayload)), header);
   const notUtf8 = Buffer.from('{"alg":"HS256","kid":"\xff"}', 'latin1');
-  for (const header of [...badHeaders, notUtf8]) {
+  for (const header of [...badHeaders, notUtf8])
     assertRefused(tokens.verify(forge(header, goodPayload)), String(header));
-  }
 });
 
 test('a key id names the one key that may have signed; without one any key may', () => {
@@ -131,9 +127,8 @@ test('a key id names the one key that may have signed; without one any key may',
       return typeof tokens.verify(sign(input, key)) !== 'string';
     };
     assert.ok(isTaken({ alg: 'HS256' }), `key ${at}`);
-    for (const named of keys) {
+    for (const named of keys)
       assert.equal(isTaken({ alg: 'HS256', kid: toKeyId(named) }), named === key, `key ${at}`);
-    }
   }
 });
 
@@ -200,9 +195,8 @@ test('a payload that is no object, no JSON, no UTF-8 or says a thing twice is re
     `{"a":{"b":1,"b":2},${rest}`,
     Buffer.from(goodPayload.replace('"user"', '"us\xffer"'), 'latin1'),
   ];
-  for (const payload of payloads) {
+  for (const payload of payloads)
     assertRefused(tokens.verify(forge(goodHeader, payload)), String(payload));
-  }
   const escaped = goodPayload.replace('"user"', '"a:\\"b\\\\:\\":"');
   assert.equal(claimsOf(tokens.verify(forge(goodHeader, escaped))).sub, 'a:"b\\:":');
 });

@@ -76,9 +76,8 @@ test('addresses of one IPv6 network of 64 bits count as one, others do not', asy
   const { fail, outcomeOf } = createFixture(t);
   for (const index of times(3)) fail('ann', `2001:db8:1:2::${index}`);
   assert.equal(await outcomeOf('ann', '2001:db8:1:2:a:b:c:d'), `${locked} 60`);
-  for (const address of ['2001:db8:1:3::1', '2001:db8::1:2:0:1', '::1']) {
+  for (const address of ['2001:db8:1:3::1', '2001:db8::1:2:0:1', '::1'])
     assert.equal(await outcomeOf('ann', address), 'entered', address);
-  }
 });
 
 const widely: Readonly<Record<string, (name: string) => readonly [string, string]>> = {
@@ -165,8 +164,10 @@ test('beyond the bound the oldest counts are dropped, the newest kept', () => {
   for (let index = 0; index < countedMax; index += 1) counts.add(`key ${index}`);
   assert.equal(counts.find('key 0').count, 1);
   counts.add('one more');
-  const kept = ['key 0', 'key 1', 'one more'].map((key) => counts.find(key).count);
-  assert.deepEqual(kept, [0, 1, 1]);
+  assert.deepEqual(
+    ['key 0', 'key 1', 'one more'].map((key) => counts.find(key).count),
+    [0, 1, 1],
+  );
 });
 
 const account = { id: '', username: 'ann', email: '', roles: [], passwordHash: 'hash' };
@@ -190,11 +191,9 @@ test('an unknown user and a wrong password cost the same check, a locked one cos
   });
   const sent = { password: '', address: '192.0.2.1', requestId: 'r-1' };
   const attempt = (username: string) => login({ username, ...sent });
-  for (const name of ['ann', 'nobody']) {
+  for (const name of ['ann', 'nobody'])
     await assert.rejects(attempt(name), { code: 'invalid_credentials' }, name);
-  }
-  for (const name of ['ann', 'nobody']) {
+  for (const name of ['ann', 'nobody'])
     await assert.rejects(attempt(name), { code: 'too_many_requests' }, name);
-  }
   assert.deepEqual(checked, ['hash', undefined]);
 });

@@ -80,9 +80,8 @@ test('a password that is too long costs the work of any other', async () => {
 test('a stored hash is taken only in its one form and within its bounds', () => {
   for (const text of words(good)) assert.ok(parsePasswordHash(text), text);
   const [first = ''] = words(good);
-  for (const text of ['', `${first}\n`, ` ${first}`, ...words(bad)]) {
+  for (const text of ['', `${first}\n`, ` ${first}`, ...words(bad)])
     assert.equal(parsePasswordHash(text), undefined, JSON.stringify(text));
-  }
 });
 
 test('the checker says no to a password without an account, also to its own', async () => {
@@ -142,16 +141,14 @@ test('of a full queue those whose address failed most are refused, not those who
   // They come last, to a full queue.
   all.push(ask('owner', 0), ask('d', 2), ask('owner', 0));
   await Promise.all(all);
-  const refused = ['b refused', 'd refused', 'a refused'];
-  assert.deepEqual(checked.slice(0, 3), refused);
+  assert.deepEqual(checked.slice(0, 3), ['b refused', 'd refused', 'a refused']);
   // Two at a time, so that their order is open.
   assert.deepEqual(checked.slice(3).toSorted(), ['c', 'first', 'owner', 'owner', 'second']);
 });
 
 test('a malformed stored hash is a fault that gives its place in the queue back', async () => {
   const check = createPasswordChecker(createPasswordLine(0));
-  for (let round = 0; round < 4; round += 1) {
+  for (let round = 0; round < 4; round += 1)
     await assert.rejects(check('x', 'nonsense', standing), /malformed/, `round ${round}`);
-  }
   assert.equal(await check('x', undefined, standing), false);
 });

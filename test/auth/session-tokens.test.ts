@@ -23,9 +23,8 @@ test('a token is of the password hash that it was made for, by the key that sign
   for (const tokens of [first, rotated]) {
     const claims = claimsOf(tokens.verify(token));
     // In any order, also when it was found equal before.
-    for (const hash of [passwordHash, 'scrypt$1$1$1$a$c', passwordHash, '', `${passwordHash} `]) {
+    for (const hash of [passwordHash, 'scrypt$1$1$1$a$c', passwordHash, '', `${passwordHash} `])
       assert.equal(claims.isOf({ passwordHash: hash }), hash === passwordHash, hash);
-    }
   }
   // A credential is worth nothing under another key, though the token is signed well.
   for (const credential of [toCredential(other, passwordHash), passwordHash, '', goodHeader]) {

@@ -117,9 +117,8 @@ test('what is no patch document is invalid_patch', () => {
     [{ path: '/a', value: 1 }],
     [{ op: 'remove' }],
   ];
-  for (const body of documents) {
+  for (const body of documents)
     assert.equal(refusal({ a: { b: 1 } }, body), 'invalid_patch', JSON.stringify(body));
-  }
 });
 
 test('a patch document is judged before the first operation is applied', () => {
@@ -144,9 +143,8 @@ test('what has no target, or fails its test, is patch_not_applicable', () => {
     same('/n', false),
     same('/t', ['text']),
   ];
-  for (const operation of operations) {
+  for (const operation of operations)
     assert.equal(refusal(document, [operation]), 'patch_not_applicable', JSON.stringify(operation));
-  }
 });
 
 test('a refusal names the operation and shows nothing of the document', () => {

@@ -40,9 +40,8 @@ const appendixA: readonly Row[] = [
 
 test('the 15 rows of RFC 7386 appendix A hold', () => {
   assert.equal(appendixA.length, 15);
-  for (const [target, patch, result] of appendixA) {
+  for (const [target, patch, result] of appendixA)
     assert.deepEqual(merge(target, patch), result, JSON.stringify([target, patch]));
-  }
 });
 
 test('a member named __proto__ stays a member and touches no prototype', () => {

@@ -11,11 +11,7 @@ import { cases } from '../support/long.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 import { until } from '../support/until.ts';
 
-const limits = {
-  uploadBytesMax: 9_999,
-  allowedOrigins: [],
-  publicUrl: '',
-};
+const limits = { uploadBytesMax: 9_999, allowedOrigins: [], publicUrl: '' };
 
 /** Resolves when so many bytes of the connection have been read, and what they bring is kept. */
 async function arrival(request: HttpRequest, bytes: number): Promise<void> {

@@ -116,8 +116,7 @@ test('whatever a client sends in front, what the proxy adds is the client or not
       fc.constantFrom(...added),
       (sent, rest) => {
         assert.ok(['1.2.3.4', proxy].includes(addressOf(proxy, { forwarded: sent + rest })));
-        const listed = { 'x-forwarded-for': `${sent}, 1.2.3.4` };
-        assert.equal(addressOf(proxy, listed), '1.2.3.4');
+        assert.equal(addressOf(proxy, { 'x-forwarded-for': `${sent}, 1.2.3.4` }), '1.2.3.4');
       },
     ),
   );

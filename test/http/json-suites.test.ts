@@ -59,8 +59,10 @@ test('JSONTestSuite: what is not JSON is 400, what is JSON is never a failure', 
     }
   }
   assert.deepEqual(counts, { y: 95, n: 188, i: 35, notUtf8: 25 });
-  const found = server.logged.filter(({ level }) => level === 'error');
-  assert.deepEqual(found, []);
+  assert.deepEqual(
+    server.logged.filter(({ level }) => level === 'error'),
+    [],
+  );
 });
 
 const everyCharacter = Array.from({ length: 0x11_00_00 }, (_, code) =>
@@ -94,9 +96,8 @@ test('naughty strings come back exactly, or are refused for being blank', async 
     const named = await server.fetch(`/posts/${encodeURIComponent(text.toWellFormed())}`);
     assert.equal(named.status, 404);
   };
-  for (let at = 0; at < strings.length; at += 32) {
+  for (let at = 0; at < strings.length; at += 32)
     await Promise.all(strings.slice(at, at + 32).map(check));
-  }
   for (const title of strings) await server.send('POST', '/api/todos', { title });
   const todos = (await (await server.fetch('/api/todos')).json()) as { title: string }[];
   const found = todos.slice(3).map(({ title }) => title);

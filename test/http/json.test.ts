@@ -48,9 +48,8 @@ test('a name with an escape is read as it is, whatever names were read before', 
     assert.deepEqual(Object.keys(parseJson(`{"h":1,"${json}" :2}`) as object), ['h', name], before);
   }
   // What JavaScript orders, and a name that looks like it.
-  for (const names of ['"\\n":1,"5000000000":2,"b":3', '"7":0,"\\n":1,"4294967295":2,"b":3']) {
+  for (const names of ['"\\n":1,"5000000000":2,"b":3', '"7":0,"\\n":1,"4294967295":2,"b":3'])
     assert.equal(JSON.stringify(parseJson(`{${names}}`)), `{${names}}`, names);
-  }
   // The last value counts, in the place of the first, however the name is written.
   for (const [text, same] of [
     ['{"~":1,"\\u007e":2,"~":3}', '{"~":3}'],
@@ -140,9 +139,8 @@ test('a member named __proto__ is refused in every spelling and at every depth (
     '__pr\\u006Fto__',
   ];
   for (const name of spellings) {
-    for (const json of [`{"${name}":1}`, `[{"a":[{"b":{"${name}":null}}]}]`, `{"${name}":{}}`]) {
+    for (const json of [`{"${name}":1}`, `[{"a":[{"b":{"${name}":null}}]}]`, `{"${name}":{}}`])
       assert.ok(isRefused(json), json);
-    }
     assert.ok(!isRefused(`["${name}", {"a":"${name}", "${name}x": 1}]`), name);
   }
   const others = { constructor: 1, prototype: 2 };
@@ -195,22 +193,17 @@ test('a number is kept exactly or refused: never rounded, never null', () => {
         Number.isFinite(value) &&
         [`${value}`, ...forms].some((form) => sameValue(toDecimal(token), toDecimal(form)));
       assert.equal(isRefused(`[${token}]`), !exact, token);
-      if (exact) {
-        assert.ok(Number(JSON.stringify(parseJson(token))) === value, token);
-      }
+      if (exact) assert.ok(Number(JSON.stringify(parseJson(token))) === value, token);
     }),
     { numRuns: cases(3_000) },
   );
 });
 
 test('numbers at the edge of a double are told apart', () => {
-  for (const token of ['9007199254740992', '1e308', '5e-324', '0.1', '-0', '0e999999']) {
+  for (const token of ['9007199254740992', '1e308', '5e-324', '0.1', '-0', '0e999999'])
     assert.ok(!isRefused(token), token);
-  }
   const refused = ['1e400', '-1e400', '1e-400', '9007199254740993', '9007199254740993e0'];
   // The last has 12 digits, of which a number so tiny keeps fewer.
   const others = ['0.1000000000000000055', '1e99999999999999999999', '1.23456789012e-318'];
-  for (const token of [...refused, ...others]) {
-    assert.ok(isRefused(token), token);
-  }
+  for (const token of [...refused, ...others]) assert.ok(isRefused(token), token);
 });

@@ -39,9 +39,8 @@ describe('time limits', { concurrency: true }, () => {
     test(`what drips in ends within its limit, with 408: ${what}`, async (t) => {
       const env = { ...seconds, KEEP_ALIVE_SECONDS: requestsBefore === 0 ? '1' : '60' };
       const client = await connectRaw(t, startServer(t, { env }));
-      for (let count = 0; count < requestsBefore; count += 1) {
+      for (let count = 0; count < requestsBefore; count += 1)
         assert.equal((await client.ask(get('/hello'))).status, 200, `round ${count}`);
-      }
       client.send(begin);
       const dripping = setInterval(() => client.send(piece), 100);
       t.after(() => clearInterval(dripping));

@@ -21,9 +21,8 @@ test('a media type is read with its parameters, case and quotes as RFC 9110 §8.
 test('what is no media type is refused', () => {
   const texts = ['', 'text', 'text/', '/plain', 'text/plain/x', 'te xt/plain', 'text/plain a=b'];
   const parameters = ['a', '=b', 'a="b', 'a="b"c', 'a=b c', 'a="\0"', 'a="\r\n"'];
-  for (const one of [...texts, ...parameters.map((parameter) => `text/plain;${parameter}`)]) {
+  for (const one of [...texts, ...parameters.map((parameter) => `text/plain;${parameter}`)])
     assert.equal(parseMediaType(one), undefined, one);
-  }
 });
 
 test('JSON is application/json or +json, with no charset or UTF-8 (R10)', () => {
@@ -38,14 +37,12 @@ test('JSON is application/json or +json, with no charset or UTF-8 (R10)', () => 
     'charset = UTF-8',
     'profile=a=b:/c',
   ];
-  for (const one of [...right, ...charsets.map((charset) => `${json}; ${charset}`)]) {
+  for (const one of [...right, ...charsets.map((charset) => `${json}; ${charset}`)])
     assert.equal(isJsonType(one), true, one);
-  }
   const wrong = [undefined, '', text, 'application/jsonp', 'text/json', 'application/json-patch'];
   const others = ['charset=latin1', 'charset=utf-16', 'charset', 'latin1', 'charset = latin1'];
-  for (const one of [...wrong, ...others.map((charset) => `${json}; ${charset}`)]) {
+  for (const one of [...wrong, ...others.map((charset) => `${json}; ${charset}`)])
     assert.equal(isJsonType(one), false, one);
-  }
 });
 
 test('the best of what is offered is chosen (RFC 9110 §12.5.1)', () => {
@@ -75,9 +72,8 @@ test('the best of what is offered is chosen (RFC 9110 §12.5.1)', () => {
     // A browser.
     ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', json],
   ];
-  for (const [accept, expected] of rows) {
+  for (const [accept, expected] of rows)
     assert.equal(negotiate(accept, [json, text]), expected, accept);
-  }
 });
 
 test('of a long header the first members count, and quotes hold commas (R47)', () => {

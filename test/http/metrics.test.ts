@@ -62,17 +62,15 @@ function operationsOf(type: string, outcome: string): string {
 
 async function send(url: string, value: unknown): Promise<void> {
   const headers = { 'Content-Type': 'application/json' };
-  const body = JSON.stringify(value);
-  await (await fetch(url, { method: 'POST', body, headers })).arrayBuffer();
+  await (await fetch(url, { method: 'POST', body: JSON.stringify(value), headers })).arrayBuffer();
 }
 
 const ask = (main: string, query: string): Promise<void> => send(`${main}/graphql`, { query });
 
 test('requests are counted by route and status, with no word of a client', async (t) => {
   const { main, read, valueOf } = await start(t);
-  for (const path of ['/hello', '/hello?a=secret', '/posts/secret', '/secret']) {
+  for (const path of ['/hello', '/hello?a=secret', '/posts/secret', '/secret'])
     await (await fetch(main + path)).arrayBuffer();
-  }
   await send(`${main}/auth/login`, { username: 'user', password: 'secret' });
   await fetch(`${main}/hello`, { method: 'PROPFIND' });
   assert.equal(await valueOf(countOf('GET', '/hello', 200)), 2);
@@ -174,9 +172,8 @@ test('operations are counted by type and outcome, errors by code, over HTTP and 
   await ask(main, '{ allPosts { id } }');
   await ask(main, '{ allPosts { id } }');
   await ask(main, '{ secret }');
-  for (const id of ['a', '']) {
+  for (const id of ['a', ''])
     await ask(main, `mutation { addComment(commentInput: { postId: "${id}", content: "c" }) }`);
-  }
   await send(`${main}/graphql`, [{ query: '{ secret' }, {}]);
   assert.equal(await valueOf(operationsOf('query', 'ok')), 1);
   assert.equal(await valueOf(operationsOf('mutation', 'error')), 2);

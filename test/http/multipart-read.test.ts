@@ -99,9 +99,8 @@ suite('a multipart body', () => {
 
   test('is refused when it is cut off anywhere before its close', async () => {
     const body = multipartBody([part('a', 'one', { fileName: 'a.txt' }), part('b', '')]);
-    for (let length = 0; length < body.length - 2; length += 1) {
+    for (let length = 0; length < body.length - 2; length += 1)
       await assert.rejects(readParts([body.subarray(0, length)]), isInvalid, `cut at ${length}`);
-    }
     assert.equal((await readParts([body.subarray(0, -2)])).length, 2);
   });
 
@@ -165,16 +164,14 @@ suite('a multipart body', () => {
 
 suite('the media type of the body', () => {
   test('must be multipart/form-data', async () => {
-    for (const type of ['application/json', 'multipart/mixed; boundary=a', 'multipart', '']) {
+    for (const type of ['application/json', 'multipart/mixed; boundary=a', 'multipart', ''])
       await assert.rejects(readParts([], { type }), withCode('unsupported_media_type'), type);
-    }
   });
 
   test('must have a boundary that is one', async () => {
     const type = 'multipart/form-data';
-    for (const bad of ['', '; boundary', '; boundary=', '; boundary=""', '; boundary="a "']) {
+    for (const bad of ['', '; boundary', '; boundary=', '; boundary=""', '; boundary="a "'])
       await assert.rejects(readParts([], { type: type + bad }), AppError, bad);
-    }
     const long = 'b'.repeat(71);
     await assert.rejects(readParts([], { type: `${type}; boundary=${long}` }), isInvalid);
     await assert.rejects(readParts([], { type: `${type}; boundary="a\u00e9"` }), isInvalid);

@@ -12,8 +12,7 @@ import { until } from '../support/until.ts';
 /** `what` is a method and a path. */
 function send(what: string, body = '', ...headers: readonly string[]): string {
   const length = `Content-Length: ${Buffer.byteLength(body)}`;
-  const lines = [`${what} HTTP/1.1`, 'Host: a', length, ...headers];
-  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+  return `${[`${what} HTTP/1.1`, 'Host: a', length, ...headers].join('\r\n')}\r\n\r\n${body}`;
 }
 
 /** `/count` answers with how often it was asked. */
@@ -166,9 +165,8 @@ describe('requests that wait', () => {
     assert.ok(pool.bytes > 0, 'what waits is counted');
     client.socket.resume();
     assert.equal((await client.response()).body.length, 8_000_000);
-    for (let count = 2; count <= 33; count += 1) {
+    for (let count = 2; count <= 33; count += 1)
       assert.equal((await client.response()).body.toString(), String(count), `round ${count}`);
-    }
     assert.deepEqual([asked(), pool.bytes], [33, 0]);
   });
 
@@ -181,9 +179,8 @@ describe('requests that wait', () => {
     await until('an empty pool', () => pool.bytes <= 0);
     const other = await connectRaw(t, port);
     other.send(get('/count').repeat(33));
-    for (let count = 1; count <= 33; count += 1) {
+    for (let count = 1; count <= 33; count += 1)
       assert.equal((await other.response()).body.toString(), String(count), `round ${count}`);
-    }
   });
 
   test('are counted: where there is no memory for more the connection ends', async (t) => {

@@ -70,9 +70,8 @@ test('of 10,001 requests under way with a trace the oldest is forgotten', () => 
   };
   // Without ADMIN_PORT nothing is read for metrics.
   const { observer, log } = createMonitor(readConfig({}), deps as unknown as MonitorDeps);
-  for (let at = 0; at <= 10_000; at += 1) {
+  for (let at = 0; at <= 10_000; at += 1)
     observer.begin({ id: `${at}`, header: () => traceparent } as unknown as HttpRequest);
-  }
   for (const requestId of ['0', '1']) log('info', 'a', { requestId });
   const traces = lines.map((facts) => facts?.['trace_id']);
   assert.deepEqual(traces, [undefined, '0af7651916cd43dd8448eb211c80319c']);

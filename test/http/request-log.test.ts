@@ -190,9 +190,8 @@ test('a WebSocket is a line when it is opened, and one when it is closed', async
 
 test('a refused handshake is a line with its status, and the id that its response has', async (t) => {
   const server = await startServer(t, all);
-  for (const name of ['Sec-WebSocket-Version', 'Sec-WebSocket-Key']) {
+  for (const name of ['Sec-WebSocket-Version', 'Sec-WebSocket-Key'])
     await askUpgrade(server.port, upgradeLines({ [name]: '8' }));
-  }
   const { text } = await askUpgrade(server.port, upgradeLines({}, '/secret'));
   const lines = await requestsOf(server, 3);
   const found = lines.map(({ route, status }) => [route, status].join(' '));
@@ -262,8 +261,7 @@ test('a full store is told of by the reason, over GraphQL too', async (t) => {
   assert.deepEqual([line?.event, line?.['code']], ['request', 'storage_full']);
   assert.equal(typeof reason, 'string');
   const query = 'mutation($post: CreatePostInput!) { createPost(createPostInput: $post) }';
-  const response = await server.send('POST', '/graphql', { query, variables: { post } });
-  assert.equal(response.status, 200);
+  assert.equal((await server.send('POST', '/graphql', { query, variables: { post } })).status, 200);
   const full = server.logged.find(({ event }) => event === 'storage full');
   assert.deepEqual([full?.level, full?.['reason']], ['warn', reason]);
 });

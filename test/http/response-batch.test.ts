@@ -53,9 +53,8 @@ describe('a busy server', () => {
       const { client } = await startBusy(t);
       client.send(get('/hello') + behind);
       if (statuses.length !== 1) client.halfClose();
-      for (const [at, status] of [200, ...statuses].entries()) {
+      for (const [at, status] of [200, ...statuses].entries())
         assert.equal((await client.response()).status, status, `status ${at}`);
-      }
       await client.ended();
     });
   }

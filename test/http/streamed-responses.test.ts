@@ -31,8 +31,10 @@ test('a stream that fails cuts its response short, with one log record', async (
   await assert.rejects(client.response());
   await client.ended();
   await until('the end of all requests', () => active() <= 0);
-  const found = logged.map(({ event }) => event);
-  assert.deepEqual(found, ['response cut short']);
+  assert.deepEqual(
+    logged.map(({ event }) => event),
+    ['response cut short'],
+  );
   assert.match(String(logged[0]?.['requestId']), /^test-./);
 });
 
@@ -92,9 +94,8 @@ describe('a stream', { concurrency: true }, () => {
       const pieces = Array.from({ length: 64 }, () => Buffer.alloc(65_536));
       const { client } = await startHandler(t, () => streamed(Readable.from(pieces)));
       client.send(get('/').repeat(2) + bytes);
-      for (let count = 0; count < 2; count += 1) {
+      for (let count = 0; count < 2; count += 1)
         assert.equal((await client.response()).body.length, 64 * 65_536, `round ${count}`);
-      }
       if (bytes !== '') assert.ok((await client.response()).status >= 400);
     });
   }

@@ -129,9 +129,8 @@ test('a list of several pages is not made for HEAD, 304 and 412 where its tag is
   const server = await startServer(t); // with three todos
   const create = (): Promise<unknown> => server.send('POST', '/api/todos', { title: 'a' });
   // A page has 500.
-  for (let count = 0; count < 501; count += 167) {
+  for (let count = 0; count < 501; count += 167)
     await Promise.all(Array.from({ length: 167 }, create));
-  }
   const ask = (method: string, headers: Record<string, string> = {}): Promise<Response> =>
     server.fetch('/api/todos', { method, headers });
   const head = await ask('HEAD');
@@ -141,9 +140,8 @@ test('a list of several pages is not made for HEAD, 304 and 412 where its tag is
   assert.equal((await ask('GET', { 'If-Match': '"other"' })).status, 412);
   const whole = await ask('GET');
   assert.equal(((await whole.json()) as unknown[]).length, 3 + 501);
-  for (const name of ['etag', 'content-type', 'cache-control']) {
+  for (const name of ['etag', 'content-type', 'cache-control'])
     assert.equal(head.headers.get(name), whole.headers.get(name), name);
-  }
   // What GET has made is there for HEAD too.
   const length = whole.headers.get('content-length');
   assert.equal((await ask('HEAD')).headers.get('content-length'), length);

@@ -56,8 +56,7 @@ it('keys and responses stay within their bytes, and the oldest give way', async 
 });
 
 it('of equal requests that a store told the same state, the first makes the response', async () => {
-  const store = { ...newStore(), askState: () => Promise.resolve('same') };
-  const { ask } = open(10_000, store);
+  const { ask } = open(10_000, { ...newStore(), askState: () => Promise.resolve('same') });
   const bodies = ['one', 'two', 'three'].map((body) => ask('a', body, nextIteration));
   assert.deepEqual(await Promise.all(bodies), ['one', 'one', 'one']);
   const failing = (): never => {

@@ -33,8 +33,7 @@ interface Opened {
 type Open = (context: TestContext, given?: readonly Account[]) => Promise<Opened>;
 
 async function openKept(context: TestContext, url: string): Promise<StoredAccounts> {
-  const options = { ...driverOptions(), startSeconds: 5, mayCreate: true };
-  const opened = await openAccounts(url, options);
+  const opened = await openAccounts(url, { ...driverOptions(), startSeconds: 5, mayCreate: true });
   context.after(() => opened.close());
   return opened.accounts;
 }

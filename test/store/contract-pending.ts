@@ -48,9 +48,8 @@ export function testPending(open: Open): void {
     const first = await add('w1', { isPending, ...by });
     const second = await add('w2', { isPending }, other);
     const third = await add('w3', { isPending });
-    for (const waiting of [first, third]) {
+    for (const waiting of [first, third])
       assert.deepEqual(await seen(store, post, waiting), before);
-    }
     const { pending } = store.comments;
     const { createdAt, ...found } = made(await pending.find(first));
     assert.deepEqual(found, { id: first, content: 'w1', postId: post, ...by });
@@ -177,9 +176,8 @@ export function testPending(open: Open): void {
       comments.approve(w),
     ]);
     assert.equal(removals.slice(0, 2).filter((each) => each === true).length <= 1, true);
-    if (removals.slice(0, 2).every((each) => each === false)) {
+    if (removals.slice(0, 2).every((each) => each === false))
       assert.equal(await comments.remove([a, c, w]), true);
-    }
     assert.equal(await all(), 'b x');
     assert.equal(await store.posts.remove(other), true);
     assert.equal(await comments.pending.find(x), undefined);

@@ -175,9 +175,8 @@ export function testComments(open: Open): void {
     const adding = times(20).map((at) => comments.add(id, `c${at}`));
     const [removed, ...added] = await Promise.all([posts.remove(id), ...adding]);
     assert.equal(removed, true);
-    for (const [at, comment] of added.entries()) {
+    for (const [at, comment] of added.entries())
       assert.equal(comment && (await comments.find(comment.id)), undefined, `comment ${at}`);
-    }
   });
 
   test('comments are announced in the stored order, if any are', async (t) => {

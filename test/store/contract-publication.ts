@@ -23,9 +23,8 @@ export function testPublication(open: Open): void {
     let seconds = 0;
     const { posts } = await open(t, () => new Date(Date.UTC(2026, 2, 1, 0, 0, seconds)));
     const ids: string[] = [];
-    for (const title of ['a', 'b', 'c', 'd', 'e']) {
+    for (const title of ['a', 'b', 'c', 'd', 'e'])
       ids.push((await posts.create({ ...text(title), authorId: ada ?? '' })).id);
-    }
     const [a = '', b = '', c = '', d = '', e = ''] = ids;
     // Two at a time: the order in one second is that of creation.
     for (const id of [d, a, e, c]) {
@@ -97,9 +96,8 @@ export function testPublication(open: Open): void {
     assert.equal(await dateAfter(() => posts.update(id, publish, { once: newOnce() })), now());
     const publishedAt = now();
     const changes = [{ title: 'c' }, publish, withdraw, publish];
-    for (const change of changes) {
+    for (const change of changes)
       assert.equal(await dateAfter(() => posts.update(id, change)), publishedAt);
-    }
     const other = made(await posts.create(text('other')));
     const { title, content, status } = other;
     await posts.update(other.id, publish, { expected: { title, content, status } });

@@ -22,9 +22,8 @@ export function testResume(open: Open): void {
     t.after(comments.watch(() => undefined));
     const [a, b] = [made(await posts.create(text('a'))), made(await posts.create(text('b')))];
     const stored: Comment[] = [];
-    for (const at of times(9)) {
+    for (const at of times(9))
       stored.push(made(await comments.add(at % 3 === 0 ? b.id : a.id, `${at} \0`)));
-    }
     /** All comments after one, read in pages of two. */
     const after = async (id: string, postId?: string): Promise<readonly Comment[]> => {
       const found: Comment[] = [];

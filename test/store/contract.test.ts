@@ -137,9 +137,8 @@ function testOthers(open: Open): void {
   test('accounts are found by their exact user name', async (t) => {
     const { accounts } = await open(t);
     assert.deepEqual(await accounts.find('ada'), account);
-    for (const name of ['Ada', 'ada ', '', '__proto__', 'ada\0']) {
+    for (const name of ['Ada', 'ada ', '', '__proto__', 'ada\0'])
       assert.equal(await accounts.find(name), undefined, name);
-    }
   });
 
   test('todos are kept in the order they came, the first ones first (R2)', async (t) => {

@@ -24,8 +24,7 @@ const seconds = rounds('STANDBY_SECONDS', { short: 20, long: 30 });
 
 /** A primary with fifty connections whose commits wait for a standby; a role without privileges. */
 async function startSynchronous(t: TestContext) {
-  const limited = ['fsync=off', 'autovacuum=off', 'max_connections=50'];
-  const primary = await startPostgres(limited);
+  const primary = await startPostgres(['fsync=off', 'autovacuum=off', 'max_connections=50']);
   t.after(() => primary.remove());
   const standby = await startStandby(primary);
   t.after(async () => {

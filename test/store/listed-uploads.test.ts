@@ -21,9 +21,8 @@ for (const { name, skip, open } of uploadPlaces) {
       await one.remove(first.records[1] ?? assert.fail());
       await store(other, { e: '', b: '', c: 'replaced' });
       const names = [];
-      for (let page = await first.next?.(); page !== undefined; page = await page.next?.()) {
+      for (let page = await first.next?.(); page !== undefined; page = await page.next?.())
         names.push(pluck(page.records, 'storedName'));
-      }
       assert.deepEqual(names, [
         ['c', 'd'],
         ['e', 'b'],

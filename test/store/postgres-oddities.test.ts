@@ -231,12 +231,10 @@ suite('a server with', { skip }, () => {
     await assert.rejects(openStore(url, options), fault);
   };
 
-  for (const [what, sql, fault] of [...settings, ...others]) {
+  for (const [what, sql, fault] of [...settings, ...others])
     test(what, async (t) => judge(t, await create(sql), fault));
-  }
-  for (const [what, sql] of isLong ? settings : settings.slice(0, 1)) {
+  for (const [what, sql] of isLong ? settings : settings.slice(0, 1))
     test(`${what}, without sessions`, async (t) => judge(t, `${await create(sql)}?prepare=false`));
-  }
 
   test('an end for idle sessions, which is not that of a node', async () => {
     const url = await create(set('idle_session_timeout = 60000'));
@@ -271,9 +269,8 @@ suite('a server with', { skip }, () => {
   }
 
   const icu = `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE'`;
-  for (const more of isLong ? ["TEMPLATE template0 LOCALE 'C'", icu] : [icu]) {
+  for (const more of isLong ? ["TEMPLATE template0 LOCALE 'C'", icu] : [icu])
     test(more, async (t) => judge(t, await create('', { more })));
-  }
 
   for (const way of isLong ? ['scram-sha-256', 'md5', 'password'] : ['scram-sha-256']) {
     test(`names and a password of every character, by ${way}`, async (t) => {

@@ -118,8 +118,7 @@ describe('statements that are joined', { skip }, () => {
 
 test('statements end in time although the clock is set back', { skip }, async (t) => {
   const one = await createServer(await database.emptyDatabase());
-  const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 1 };
-  const pool = new Pool(one, options);
+  const pool = new Pool(one, { log: () => undefined, connectionsMax: 1, timeoutSeconds: 1 });
   t.after(() => pool.close());
   const past = Date.now() - 3_600_000;
   t.mock.method(Date, 'now', () => past);

@@ -100,8 +100,7 @@ describe('PostgreSQL with TLS', { skip: skipPostgres || skipOpenSsl }, () => {
 
   it('is unavailable while it has such a certificate', async (t) => {
     const reached = await createServer(`${url}?sslmode=verify-full`);
-    const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 5 };
-    const pool = new Pool(reached, options);
+    const pool = new Pool(reached, { log: () => undefined, connectionsMax: 1, timeoutSeconds: 5 });
     t.after(() => pool.close());
     await assert.rejects(pool.read(sql`SELECT 1`), withCode('unavailable'));
   });

@@ -169,8 +169,7 @@ test('a server without TLS is refused at once where TLS is required', { skip }, 
   const url = await database.emptyDatabase();
   for (const parameter of tlsSettings.split(' ')) {
     const message = 'STORE_URL: The server does not support SSL connections';
-    const opening = openStore(`${url}?${parameter}`, driverOptions());
-    await assert.rejects(opening, { message }, parameter);
+    await assert.rejects(openStore(`${url}?${parameter}`, driverOptions()), { message }, parameter);
   }
 });
 

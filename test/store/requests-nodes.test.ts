@@ -97,8 +97,11 @@ describe('a write under a key on PostgreSQL', { skip }, () => {
         store.posts.remove(id, { once }),
         other.comments.remove([comment], { once }),
       ]);
-      const results = ends.map((end) => end.status);
-      assert.deepEqual(results, ['fulfilled', 'fulfilled'], `round ${round}`);
+      assert.deepEqual(
+        ends.map((end) => end.status),
+        ['fulfilled', 'fulfilled'],
+        `round ${round}`,
+      );
     }
     const [found] = await database.query(
       url,

@@ -45,9 +45,8 @@ it('opens where Node has SQLite, else is refused with one line', async (context)
 describe('a SQLite file', { skip: skipSqlite }, () => {
   it('has texts as they are, without U+0000', async (context) => {
     const { path, store } = await openNew(context);
-    for (const content of ['', 'zażółć 😀', '\u0001\t\r\n\uffff', 'a\0b']) {
+    for (const content of ['', 'zażółć 😀', '\u0001\t\r\n\uffff', 'a\0b'])
       await store.posts.create({ ...draft, content });
-    }
     await store.close();
     const rows = inSqlite(path, (database) =>
       database.prepare('SELECT content FROM posts ORDER BY id DESC LIMIT 4').all(),
@@ -206,8 +205,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     inSqlite(path, (database) => database.exec(fill));
     const refused = await server.send('POST', '/posts', { title: 'a', content: 'b' });
     assert.deepEqual(await refusal(refused), [507, 'storage_full']);
-    const posts = (await (await server.fetch('/posts')).json()) as unknown[];
-    assert.equal(posts.length, 3);
+    assert.equal(((await (await server.fetch('/posts')).json()) as unknown[]).length, 3);
     assert.equal((await server.send('POST', '/api/todos', { title: 'a' })).status, 201);
   });
 

@@ -45,8 +45,10 @@ suite('the folder of a run', () => {
     await living.sweep();
     await createUploads({ directory });
     const after = await readdir(directory);
-    const gone = before.filter((name) => !after.includes(name));
-    assert.deepEqual(gone, [dead]);
+    assert.deepEqual(
+      before.filter((name) => !after.includes(name)),
+      [dead],
+    );
     assert.equal(after.length, before.length);
   });
 

@@ -68,9 +68,8 @@ export async function listDurable(directory: string): Promise<string[]> {
 /** As if every file were so old; by default a minute older than a day. */
 export async function ageAll(directory: string, minutes = 24 * 60 + 1): Promise<void> {
   const seconds = Date.now() / 1_000 - minutes * 60;
-  for (const name of await listDurable(directory)) {
+  for (const name of await listDurable(directory))
     await utimes(join(directory, 'inkwell-files', name), seconds, seconds);
-  }
 }
 
 const inRun: UploadPlace = {

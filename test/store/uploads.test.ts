@@ -59,9 +59,8 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       const end = one.keepReplaced();
       const files = await one.list();
       await store(other, { a: 'new' });
-      for (const file of files) {
+      for (const file of files)
         assert.equal((await readFile(one, file)).toString(), 'old', JSON.stringify(file));
-      }
       assert.deepEqual(await readAll(one), Object.entries({ a: 'new', b: 'old' }));
       end();
     });
@@ -98,17 +97,18 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       );
       const left = await readAll(other);
       assert.deepEqual(await readAll(one), left);
-      const others = left.filter(([name]) => !names.includes(name));
-      assert.deepEqual(others, [['b', 'stays']]);
+      assert.deepEqual(
+        left.filter(([name]) => !names.includes(name)),
+        [['b', 'stays']],
+      );
     });
 
     it('keeps bytesMax bytes over all nodes, and replaces within', async (t) => {
       const { one, other } = await open(t, { bytesMax: 10 });
       await assert.rejects(store(one, { a: '12345678901' }), withCode('storage_full'));
       await store(one, { a: '12345', b: '67890' });
-      for (const more of [{ c: '1' }, { a: '123456' }, { a: '1234567', b: '1234' }]) {
+      for (const more of [{ c: '1' }, { a: '123456' }, { a: '1234567', b: '1234' }])
         await assert.rejects(store(other, more), withCode('storage_full'), JSON.stringify(more));
-      }
       await store(other, { a: '123456789', b: '', c: '0' });
       await assert.rejects(store(one, { d: '1' }), withCode('storage_full'));
       const [file] = await one.list('a');
