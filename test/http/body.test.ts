@@ -6,9 +6,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
-import { gate, startHandler, startHttp } from '../support/http-kit.ts';
+import { gate, startHandler } from '../support/http-kit.ts';
 import { cases } from '../support/long.ts';
-import { connectRaw, get } from '../support/raw-client.ts';
+import { get } from '../support/raw-client.ts';
 import { until } from '../support/until.ts';
 
 const limits = { uploadBytesMax: 9_999, allowedOrigins: [], publicUrl: '' };
@@ -93,16 +93,6 @@ test('a body of no bytes is read, however its length is written', async (t) => {
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`);
     if (header.endsWith('chunked')) client.send('0\r\n\r\n');
     assert.equal((await client.response()).body.toString(), '0', header);
-  }
-});
-
-test('a body that is not read does not hold up the request behind it', async (t) => {
-  const client = await connectRaw(t, startHttp(t, { routes: {} }));
-  const head = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n';
-  for (const early of [0, 100, 20_000, 59_999]) {
-    assert.equal((await client.ask(head + 'x'.repeat(early))).status, 404, `${early}`);
-    client.send(`${'x'.repeat(60_000 - early)}${get('/hello')}`);
-    assert.equal((await client.response()).body.toString(), 'hello', `${early}`);
   }
 });
 

@@ -9,7 +9,7 @@ import { connectRaw, get } from '../support/raw-client.ts';
 import { startServer } from '../support/server.ts';
 import { database } from '../support/shared-postgres.ts';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
-import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.ts';
+import { connectReady } from '../support/ws-clients.ts';
 import { until } from '../support/until.ts';
 
 /** In this process. */
@@ -109,21 +109,6 @@ test('refused tokens are counted by reason, and clients are told none', async (t
     assert.equal(await valueOf(`inkwell_refused_tokens_total{reason="${reason}"}`), count, reason);
   }
   assert.equal(bodies.size, 1);
-});
-
-test('refused bytes and handshakes are counted too', async (t) => {
-  const { port, valueOf } = await start(t);
-  for (const bytes of ['nonsense\r\n\r\n', `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`]) {
-    const client = await connectRaw(t, port);
-    await client.ask(bytes);
-  }
-  await askUpgrade(port, upgradeLines({ 'Sec-WebSocket-Version': '8' }));
-  await askUpgrade(port, upgradeLines({ Origin: 'https://evil.example' }));
-  assert.equal(await valueOf(countOf('other', 'none', 400)), 1);
-  assert.equal(await valueOf(countOf('other', 'none', 431)), 1);
-  assert.equal(await valueOf(countOf('GET', '/graphql', 400)), 1);
-  assert.equal(await valueOf(countOf('GET', '/graphql', 403)), 1);
-  assert.equal(await valueOf('inkwell_security_events_total{event="origin refused"}'), 1);
 });
 
 test('what is under way and open is shown, and is nothing in the end', async (t) => {

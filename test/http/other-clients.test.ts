@@ -64,43 +64,6 @@ testAtLength("Java's HttpClient and HttpURLConnection are served", async (t) => 
   assert.match(output, /^201 200 \{.*"title":"from Java"/);
 });
 
-test('curl --http2 is served: an upgrade that is not taken ends the connection', async (t) => {
-  const server = await startServer(t);
-  const url = `${server.url}/hello`;
-  const format = '%{http_code} %{num_connects}\n';
-  const { found, output } = await run('curl', '-sS', '--http2', '-w', format, url, url);
-  if (!found) return t.skip('there is no curl on this machine');
-  assert.deepEqual(output.match(/\d{3} \d/g), ['200 1', '200 1']);
-});
-
-const python = `
-import http.client, json, sys
-
-connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=10)
-body = json.dumps({"title": "from Python \\u00fc", "content": "b"}).encode()
-headers = {"Content-Type": "application/json"}
-connection.request("POST", "/posts", body, headers)
-made = connection.getresponse()
-made.read()
-connection.request("GET", made.headers["Location"])
-post = json.loads(connection.getresponse().read())
-# An iterable is sent chunked.
-connection.request("POST", "/posts", iter([body[:5], body[5:]]), headers, encode_chunked=True)
-chunked = connection.getresponse()
-chunked.read()
-connection.request("HEAD", "/hello")
-head = connection.getresponse()
-print(made.status, chunked.status, head.status, ascii(post["title"]))
-`;
-
-test("Python's http.client is served, with a chunked body and HEAD", async (t) => {
-  const script = await writeScript(t, 'client.py', python);
-  const server = await startServer(t);
-  const { found, output } = await run('python3', script, String(server.port));
-  if (!found) return t.skip('there is no python3 on this machine');
-  assert.equal(output, "201 201 200 'from Python \\xfc'\n");
-});
-
 const php = `<?php
 if (!extension_loaded('curl')) exit;
 function send(string $path, $body, array $headers = []): string {

@@ -61,19 +61,6 @@ export function testArticles(open: ArticlesFactory): void {
     assert.deepEqual(listed, [...times(50).map((at) => at + 1), ...own]);
   });
 
-  test('open documents come back as they came (R14)', async (t) => {
-    const { articles } = await open(t, []);
-    const draft = {
-      title: 't',
-      nested: { list: [1, null, 'x', { y: [] }], constructor: 'c', '': 0 },
-      small: 5e-324,
-      large: 1.7976931348623157e308,
-      flag: false,
-    };
-    const saved = made(await articles.save(toDraft(draft)));
-    assert.deepEqual(valueOf(await articles.find(saved.id)), { ...draft, id: saved.id });
-  });
-
   test('a change is one act: parallel ones lose nothing (R16)', async (t) => {
     const { articles } = await open(t, given);
     const increment = changing((value) => ({ ...value, n: Number(value['n'] ?? 0) + 1 }));

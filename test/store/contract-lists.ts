@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Range, Store } from '../../dist/store/store.js';
-import type { Post } from '../../dist/store/model.js';
+import type { Store } from '../../dist/store/store.js';
 import { allOf, pluck, times } from '../support/lists.ts';
 import { text } from './contract-posts.ts';
 
@@ -48,34 +47,6 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
     const beforeAll = made[0]?.id;
     await posts.remove(beforeAll ?? '');
     assert.deepEqual((await posts.all.read({ after: beforeAll })).records, []);
-  });
-
-  test('the posts of a status are a list, which a post leaves for that of another (R37)', async (t) => {
-    const { posts } = await open(t);
-    const ids: string[] = [];
-    for (let count = 0; count < 60; count += 1) ids.unshift((await posts.create(text('a'))).id);
-    const published = ids.filter((_, at) => at % 2 === 0);
-    for (const id of published) await posts.update(id, { status: 'PUBLISHED' });
-    const drafts = ids.filter((_, at) => at % 2 === 1);
-    const listed = async (status: Post['status']) =>
-      pluck(await allOf(posts.ofStatus(status)), 'id');
-    assert.deepEqual(await listed('PUBLISHED'), published);
-    assert.deepEqual(await listed('DRAFT'), drafts);
-    assert.deepEqual(await listed('PENDING_MODERATION'), []);
-
-    const read = async (range: Range): Promise<readonly [readonly string[], boolean]> => {
-      const { records, next } = await posts.ofStatus('PUBLISHED').read(range);
-      return [pluck(records, 'id'), next !== undefined];
-    };
-    assert.deepEqual(await read({ limit: 30 }), [published, false]);
-    const [first, second, third] = published;
-    assert.deepEqual(await read({ after: first, limit: 2 }), [[second, third], true]);
-    const page = await posts.ofStatus('PUBLISHED').read({ limit: 2 });
-    await posts.update(second ?? '', { status: 'PENDING_MODERATION' });
-    await posts.remove(first ?? '');
-    assert.equal((await page.next?.())?.records[0]?.id, third);
-    assert.deepEqual(await listed('PENDING_MODERATION'), [second]);
-    assert.deepEqual(await read({ after: first, limit: 1 }), [[third], true]);
   });
 
   test('a list of many pages gives each record once', async (t) => {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testAtLength } from '../support/long.ts';
 import { skipPostgres } from '../support/postgres.ts';
 import { database } from '../support/shared-postgres.ts';
 import { distUrl, runInHeap, supportUrl } from '../support/small-heap.ts';
@@ -83,7 +84,8 @@ const listening = (url: string): string => `
   process.exit();
 `;
 
-test('a feed of long comments takes a few at a time', { skip: skipPostgres }, async () => {
+testAtLength('a feed of long comments takes a few at a time', async (t) => {
+  if (skipPostgres) return t.skip(skipPostgres);
   const heard = runInHeap(48, listening(await database.createDatabase()));
   assert.equal(Number(heard), 60_000_009);
 });

@@ -2,9 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { setImmediate as nextIteration } from 'node:timers/promises';
-import { createAskState } from '../../dist/store/postgres/state.js';
-import type { Row } from '../../dist/store/sql/rows.js';
+import { testAtLength } from '../support/long.ts';
 import { catchUp, startPair } from '../support/postgres-pair.ts';
 import { skipPostgres as skip, startPostgres } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
@@ -132,7 +130,8 @@ describe('the response cache on PostgreSQL', { skip }, () => {
     assert.equal((await read())[0], 'behind a cut');
   });
 
-  it('is not used on a server in recovery', async (t) => {
+  // Servers of their own take seconds to start.
+  testAtLength('is not used on a server in recovery', async (t) => {
     const { url, primary, standby, database: name, leadToStandby } = await startPair(t);
     const { read, keeps } = await openNode(t, url);
     assert.deepEqual(await read(), ['first', madeNow]);
@@ -147,53 +146,34 @@ describe('the response cache on PostgreSQL', { skip }, () => {
     }
   });
 
-  it('forgets what a crash has lost, although its transaction number is given again', async (t) => {
-    const unflushed = ['fsync=off', 'autovacuum=off', 'synchronous_commit=off'];
-    const server = await startPostgres([...unflushed, 'wal_writer_delay=10s']);
-    t.after(() => server.remove());
-    const url = await server.createDatabase();
-    const { read, keeps } = await openNode(t, url);
-    const ask = async (text: string): Promise<unknown> =>
-      Object.values((await server.query(url, text))[0] ?? {})[0];
-    await ask('CHECKPOINT');
-    const writer = await ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
-    process.kill(Number(writer), 'SIGSTOP');
-    await ask(rewrite('lost'));
-    assert.deepEqual(await read(), ['lost', madeNow]);
-    await keeps('lost');
-    const snapshot = await ask('SELECT pg_current_snapshot()::text');
-    const startedAt = await ask('SELECT pg_postmaster_start_time()::text');
-    process.kill(Number(writer), 'SIGKILL');
-    const isBack = async (): Promise<boolean> =>
-      ask(`${rewrite('kept')} WHERE content = 'first' RETURNING 1`).then(
-        (changed) => changed === 1,
-        () => false,
-      );
-    await until('the end of the recovery', isBack);
-    assert.equal(await ask('SELECT pg_current_snapshot()::text'), snapshot);
-    assert.equal(await ask('SELECT pg_postmaster_start_time()::text'), startedAt);
-    assert.equal((await read())[0], 'kept');
-  });
-});
-
-describe('the question for the state', () => {
-  const open = () => {
-    const sent: { resolve: (rows: readonly Row[]) => void; reject: (error: Error) => void }[] = [];
-    const read = () =>
-      new Promise<readonly Row[]>((resolve, reject) => void sent.push({ resolve, reject }));
-    return { sent, ask: createAskState({ read }, () => undefined) };
-  };
-
-  it('is one for all that ask in an iteration, and none joins one that was sent', async () => {
-    const { sent, ask } = open();
-    const first = [ask(), ask(), ask()];
-    await nextIteration();
-    assert.equal(sent.length, 1);
-    const later = ask();
-    await nextIteration();
-    assert.equal(sent.length, 2);
-    sent[0]?.resolve([{ state: 'a' }]);
-    sent[1]?.resolve([{ state: 'b' }]);
-    assert.deepEqual(await Promise.all([...first, later]), ['a', 'a', 'a', 'b']);
-  });
+  testAtLength(
+    'forgets what a crash has lost, although its transaction number is given again',
+    async (t) => {
+      const unflushed = ['fsync=off', 'autovacuum=off', 'synchronous_commit=off'];
+      const server = await startPostgres([...unflushed, 'wal_writer_delay=10s']);
+      t.after(() => server.remove());
+      const url = await server.createDatabase();
+      const { read, keeps } = await openNode(t, url);
+      const ask = async (text: string): Promise<unknown> =>
+        Object.values((await server.query(url, text))[0] ?? {})[0];
+      await ask('CHECKPOINT');
+      const writer = await ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+      process.kill(Number(writer), 'SIGSTOP');
+      await ask(rewrite('lost'));
+      assert.deepEqual(await read(), ['lost', madeNow]);
+      await keeps('lost');
+      const snapshot = await ask('SELECT pg_current_snapshot()::text');
+      const startedAt = await ask('SELECT pg_postmaster_start_time()::text');
+      process.kill(Number(writer), 'SIGKILL');
+      const isBack = async (): Promise<boolean> =>
+        ask(`${rewrite('kept')} WHERE content = 'first' RETURNING 1`).then(
+          (changed) => changed === 1,
+          () => false,
+        );
+      await until('the end of the recovery', isBack);
+      assert.equal(await ask('SELECT pg_current_snapshot()::text'), snapshot);
+      assert.equal(await ask('SELECT pg_postmaster_start_time()::text'), startedAt);
+      assert.equal((await read())[0], 'kept');
+    },
+  );
 });

@@ -108,24 +108,6 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.equal((await allOf(store.posts.all)).length, 3);
   });
 
-  it('has a short log again after a long reader', async (context) => {
-    const { path, store } = await openNew(context);
-    const content = 'x'.repeat(1_000_000);
-    const addMany = async (count: number): Promise<void> => {
-      for (const _ of times(count)) await store.posts.create({ ...draft, content });
-    };
-    const logSize = async (): Promise<number> => (await stat(`${path}-wal`)).size;
-    const reader = openInSqlite(path);
-    reader.exec('BEGIN');
-    reader.prepare('SELECT * FROM posts').all();
-    await addMany(40);
-    assert.ok((await logSize()) > 40_000_000);
-    reader.exec('COMMIT');
-    reader.close();
-    await addMany(4);
-    assert.ok((await logSize()) <= 16 * 1024 * 1024);
-  });
-
   it('is closed although another process writes: what waits is refused', async (context) => {
     const { path, store } = await openNew(context);
     const release = holdLock(path);

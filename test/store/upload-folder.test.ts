@@ -3,9 +3,6 @@ import { mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { RetiredFiles } from '../../dist/store/files/retired.js';
-import { form, postForm } from '../support/files.ts';
-import { startNode } from '../support/program.ts';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 import {
   createDirectory,
   createUploads,
@@ -86,26 +83,6 @@ suite('the folder of a run', () => {
     await assert.rejects(readFile(uploads, shrunk), Error);
     assert.equal(await uploads.read(vanished), undefined);
   });
-
-  test(
-    'is beside a durable store too, where UPLOAD_DIR is not set',
-    { skip: skipSqlite },
-    async (t) => {
-      const directory = await createDirectory(t);
-      const STORE_URL = toSqliteUrl(await newSqliteFile(t));
-      const node = await startNode(t, { STORE_URL, UPLOAD_DIR: '', TMPDIR: directory });
-      const response = await postForm(
-        { fetch: (path, init) => fetch(node.url + path, init) },
-        'list',
-        form({ a: '1' }),
-      );
-      assert.equal(response.status, 200);
-      assert.match((await readdir(directory)).join(), /^inkwell-run-\w{6}$/);
-      await node.signal('SIGTERM');
-      assert.deepEqual(await readdir(directory), []);
-      assert.equal(node.logged.at(-1)?.['event'], 'stopped');
-    },
-  );
 
   test('that cannot be made is an error at start', async (t) => {
     const directory = join(await createDirectory(t), 'missing');

@@ -82,27 +82,6 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       end();
     });
 
-    it('removes and replaces at once, without a mix or a file that is lost', async (t) => {
-      const { one, other } = await open(t);
-      await store(one, { a: '0', b: 'stays' });
-      const names = ['a', 'c'];
-      await Promise.all(
-        times(30).map(async (at) => {
-          const [node, rival] = at % 2 ? [one, other] : [other, one];
-          const name = names[at % 3 ? 0 : 1] ?? '';
-          await patiently(() => store(node, { [name]: `${at}` }));
-          const listed = await rival.list(name);
-          await Promise.all(listed.map((file) => patiently(() => rival.remove(file))));
-        }),
-      );
-      const left = await readAll(other);
-      assert.deepEqual(await readAll(one), left);
-      assert.deepEqual(
-        left.filter(([name]) => !names.includes(name)),
-        [['b', 'stays']],
-      );
-    });
-
     it('keeps bytesMax bytes over all nodes, and replaces within', async (t) => {
       const { one, other } = await open(t, { bytesMax: 10 });
       await assert.rejects(store(one, { a: '12345678901' }), withCode('storage_full'));
