@@ -23,27 +23,22 @@ import { createDirectory } from '../support/uploads.ts';
 /** SQL about the role R and the database D, with `;` between statements. */
 type Row = readonly [what: string, sql: string, fault?: RegExp];
 
-const set = (...settings: readonly string[]): string =>
-  settings.map((setting) => `ALTER ROLE R SET ${setting}`).join(';');
+const set = (text: string): string => text.replaceAll(/^|; ?/g, ';ALTER ROLE R SET ').slice(1);
 
 /** With sessions, and without, where no setting can be changed. */
 const settings: readonly Row[] = [
   [
     'values that are written in other ways, and plans of another kind',
-    set(
-      `DateStyle = 'SQL, DMY'`,
-      ...[`IntervalStyle = sql_standard`, `TimeZone = 'Asia/Kathmandu'`],
-      ...[`client_encoding = LATIN1`, `xmloption = document`, 'array_nulls = off'],
-      ...['bytea_output = escape', 'extra_float_digits = -15', 'quote_all_identifiers = on'],
-      ...['standard_conforming_strings = off', 'transform_null_equals = on'],
-      ...[`search_path = nowhere, ''`, 'row_security = off', 'synchronous_commit = off'],
-      ...['jit_above_cost = 0', 'enable_seqscan = off', 'plan_cache_mode = force_custom_plan'],
-      ...['check_function_bodies = off', 'statement_timeout = 2000', 'lock_timeout = 500'],
-    ),
+    set(`DateStyle = 'SQL, DMY'; IntervalStyle = sql_standard; TimeZone = 'Asia/Kathmandu';
+      client_encoding = LATIN1; xmloption = document; array_nulls = off; bytea_output = escape;
+      extra_float_digits = -15; quote_all_identifiers = on; standard_conforming_strings = off;
+      transform_null_equals = on; search_path = nowhere, ''; row_security = off;
+      synchronous_commit = off; jit_above_cost = 0; enable_seqscan = off; lock_timeout = 500;
+      plan_cache_mode = force_custom_plan; check_function_bodies = off; statement_timeout = 2000`),
   ],
   [
     'transactions of another kind',
-    set('default_transaction_isolation = serializable', 'default_transaction_deferrable = on'),
+    set('default_transaction_isolation = serializable; default_transaction_deferrable = on'),
   ],
 ];
 
