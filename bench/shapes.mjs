@@ -104,6 +104,7 @@ export const shapes = {
   'D3-pages': { attack: () => sized['long pages'](200), stored: 'thousand' },
   'D5-accept': { attack: () => sized['long Accept headers'](300) },
   'T15-titles': { attack: sized['titles in upper case'], stored: 'titles' },
+  'T16-places': { attack: sized['uploads to many places'] },
 };
 
 /** Names of shapes; `all` for all. Throws if one is none. */

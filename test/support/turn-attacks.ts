@@ -138,6 +138,18 @@ const waiting = (): string => {
   return JSON.stringify([{ op: 'add', path: '/w', value }]);
 };
 
+/** An upload whose file goes to many places, each in a variable that is only in the text. */
+function upload(): string {
+  const operations = { query: many(5_000, (at) => `$v${at}`).join(' '), variables: {} };
+  const map = { 0: many(5_000, (at) => `variables.v${at}`) };
+  const parts = Object.entries({ operations, map }).map(
+    ([name, value]) => `name="${name}"\r\n\r\n${JSON.stringify(value)}`,
+  );
+  const disposition = '--b\r\nContent-Disposition: form-data; ';
+  const all = [...parts, 'name="0"; filename="f"\r\n\r\nf'];
+  return `${all.map((part) => `${disposition}${part}\r\n`).join('')}--b--\r\n`;
+}
+
 /** Each alone, with as many connections as are asked for. */
 export const sized = {
   'merge patches of a large article, names with escapes': patches('/11', mergePatch, smallMerge),
@@ -234,6 +246,8 @@ export const sized = {
     const page = 'allPosts(first: 30) { title }';
     return JSON.stringify({ query: `{ a: ${page} b: ${page} }`, extensions: { round } });
   }),
+  'uploads to many places': (count) =>
+    repeated('POST', { path: () => '/graphql', type: form, body: upload }, count),
 } satisfies Readonly<Record<string, Sized>>;
 
 /** How many connections each has in a crowd that a heap of 256 MiB allows; otherwise 10. */
@@ -262,6 +276,7 @@ const ofBench: ReadonlySet<string> = new Set([
   'idle subscriptions to different posts',
   'long pages',
   'long Accept headers',
+  'uploads to many places',
 ]);
 
 export const turnAttacks: readonly Attack[] = Object.entries(sized)
