@@ -4,24 +4,20 @@ import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { multipartBody, multipartType, part } from '../support/multipart.ts';
 import { connectRaw, type RawResponse } from '../support/raw-client.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { type Sent, startServer, type TestServer } from '../support/server.ts';
 import { askUpgrade, upgradeLines } from '../support/ws-clients.ts';
 
 const page = 'https://ui.example';
 const env = { ALLOWED_ORIGINS: `${page}, https://other.example` };
 
 /** A request by hand: `fetch` of Node leaves some of these headers out. */
-type Ask = (line: string, headers: Readonly<Record<string, string>>) => Promise<RawResponse>;
-
-function asker(t: TestContext, server: TestServer): Ask {
-  return async (line, headers) => {
-    const client = await connectRaw(t, server.port);
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-    const fixed = ['Host: here.example', 'Connection: close'];
-    client.send([`${line} HTTP/1.1`, ...fixed, ...lines, '', '']);
-    return client.response(line.split(' ')[0]);
-  };
-}
+const asker = (t: TestContext, server: TestServer) => async (line: string, headers: Sent) => {
+  const client = await connectRaw(t, server.port);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const fixed = ['Host: here.example', 'Connection: close'];
+  client.send([`${line} HTTP/1.1`, ...fixed, ...lines, '', '']);
+  return client.response(line.split(' ')[0]);
+};
 
 /** What of a response is about other origins. */
 function sharing(response: RawResponse): Record<string, string> {
@@ -44,45 +40,36 @@ const preflightOf = (method: string): Record<string, string> => ({
   'Access-Control-Request-Headers': 'authorization,content-type,if-match,idempotency-key',
 });
 
-suite('without ALLOWED_ORIGINS', () => {
-  test('no response says anything of origins, and a preflight is an OPTIONS like any', async (t) => {
-    const send = asker(t, await startServer(t));
-    for (const line of ['GET /hello', 'GET /posts', 'GET /nothing', 'HEAD /posts']) {
-      assert.deepEqual(sharing(await send(line, { Origin: page })), {}, line);
-    }
-    const response = await send('OPTIONS /posts', preflightOf('POST'));
-    assert.equal(response.status, 204);
-    assert.equal(response.headers.get('allow'), 'GET, POST, HEAD, OPTIONS');
-    assert.deepEqual(sharing(response), {});
-  });
+test('without ALLOWED_ORIGINS a preflight is an OPTIONS like any', async (t) => {
+  const send = asker(t, await startServer(t));
+  for (const line of ['GET /hello', 'GET /posts', 'GET /nothing', 'HEAD /posts']) {
+    assert.deepEqual(sharing(await send(line, { Origin: page })), {}, line);
+  }
+  const response = await send('OPTIONS /posts', preflightOf('POST'));
+  assert.equal(response.status, 204);
+  assert.equal(response.headers.get('allow'), 'GET, POST, HEAD, OPTIONS');
+  assert.deepEqual(sharing(response), {});
 });
 
 suite('with a list of origins', () => {
   test('a page of one of them may read every response, the refused ones too', async (t) => {
-    const send = asker(t, await startServer(t, { env }));
-    for (const [status, lines] of Object.entries({
-      200: 'GET /hello; GET /posts; HEAD /api/articles; GET /api/multiparts',
-      308: 'GET /articles/1',
-      401: 'GET /profile',
-      404: 'GET /nothing; GET /comments/1',
-      405: 'DELETE /hello',
-      415: 'POST /posts',
-    })) {
-      await t.test(status, async () => {
-        for (const line of lines.split('; ')) {
-          const response = await send(line, { Origin: page });
-          assert.equal(response.status, Number(status), line);
-          assert.deepEqual(sharing(response), shared, line);
-        }
-      });
-    }
-    const unacceptable = await send('GET /posts', { Origin: page, Accept: 'text/html' });
-    assert.equal(unacceptable.status, 406);
-    assert.deepEqual(sharing(unacceptable), shared);
-  });
-
-  test('what a response depends on beside the origin is named too', async (t) => {
     const server = await startServer(t, { env });
+    const send = asker(t, server);
+    for (const [status, lines, Accept = '*/*'] of [
+      [200, 'GET /hello; GET /posts; HEAD /api/articles; GET /api/multiparts'],
+      [308, 'GET /articles/1'],
+      [401, 'GET /profile'],
+      [404, 'GET /nothing; GET /comments/1; OPTIONS /nothing'],
+      [405, 'DELETE /hello'],
+      [406, 'GET /posts', 'text/html'],
+      [415, 'POST /posts'],
+    ] as const) {
+      for (const line of lines.split('; ')) {
+        const response = await send(line, { Origin: page, Accept });
+        assert.deepEqual([response.status, sharing(response)], [status, shared], line);
+      }
+    }
+    // What a response depends on beside the origin is named too.
     const query = '/graphql?query={__typename}';
     for (const path of ['/graphql/schema.graphql', '/', query, query, '/graphql']) {
       const { headers } = await server.fetch(path, { headers: { Origin: page } });
@@ -93,152 +80,109 @@ suite('with a list of origins', () => {
 
   test('other pages, and clients that are no page, learn only that it depends', async (t) => {
     const send = asker(t, await startServer(t, { env }));
-    for (const origin of ['https://evil.example', 'null', `${page}.evil.example`, `${page}:1`]) {
+    for (const Origin of ['https://evil.example', 'null', `${page}.evil.example`, `${page}:1`]) {
       for (const line of ['GET /posts', 'GET /nothing']) {
-        const response = await send(line, { Origin: origin });
-        assert.deepEqual(sharing(response), { vary: 'Origin' }, `${line} ${origin}`);
+        assert.deepEqual(sharing(await send(line, { Origin })), { vary: 'Origin' }, Origin);
       }
-      const refused = await send('OPTIONS /posts', { ...preflightOf('POST'), Origin: origin });
-      assert.deepEqual(sharing(refused), { vary: 'Origin' }, origin);
-      assert.equal(refused.headers.get('allow'), 'GET, POST, HEAD, OPTIONS', origin);
+      const intoPrivate = { 'Access-Control-Request-Private-Network': 'true' };
+      const preflight = { ...preflightOf('POST'), ...intoPrivate, Origin };
+      const refused = await send('OPTIONS /posts', preflight);
+      assert.deepEqual(sharing(refused), { vary: 'Origin' }, Origin);
+      assert.equal(refused.headers.get('allow'), 'GET, POST, HEAD, OPTIONS', Origin);
     }
     assert.deepEqual(sharing(await send('GET /posts', {})), { vary: 'Origin' });
   });
 
   test('a preflight is answered for every path, and may be kept', async (t) => {
     const send = asker(t, await startServer(t, { env }));
+    const expected = {
+      ...shared,
+      'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+      'access-control-allow-headers': '*, Authorization',
+      'access-control-max-age': '7200',
+    };
     for (const path of ['/posts', '/graphql', '/api/multiparts/list', '/nothing']) {
       const response = await send(`OPTIONS ${path}`, preflightOf('PATCH'));
-      assert.equal(response.status, 204, path);
-      assert.deepEqual(
-        sharing(response),
-        {
-          ...shared,
-          'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-          'access-control-allow-headers': '*, Authorization',
-          'access-control-max-age': '7200',
-        },
-        path,
-      );
-      assert.equal(response.body.length, 0, path);
+      assert.deepEqual([response.status, response.body.length], [204, 0], path);
+      assert.deepEqual(sharing(response), expected, path);
     }
     const intoPrivate = { 'Access-Control-Request-Private-Network': 'true' };
-    const name = 'access-control-allow-private-network';
-    for (const [origin, allowed] of [
-      [page, 'true'],
-      ['https://evil.example', undefined],
-    ] as const) {
-      const headers = { ...preflightOf('GET'), ...intoPrivate, Origin: origin };
-      const response = await send('OPTIONS /posts', headers);
-      assert.equal(sharing(response)[name], allowed, origin);
-    }
-    const plain = await send('OPTIONS /nothing', { Origin: page });
-    assert.equal(plain.status, 404);
-    assert.deepEqual(sharing(plain), shared);
+    const allowed = await send('OPTIONS /posts', { ...preflightOf('GET'), ...intoPrivate });
+    assert.equal(sharing(allowed)['access-control-allow-private-network'], 'true');
   });
 
   test('an event stream, and a response that closes its connection, say so too', async (t) => {
     const server = await startServer(t, { env: { ...env, BODY_BYTES_MAX: '1024' } });
-    const stop = new AbortController();
-    const response = await server.fetch('/graphql', {
-      method: 'POST',
-      signal: stop.signal,
-      headers: { Origin: page, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
-      body: '{"query":"subscription { commentAdded { id } }"}',
-    });
-    assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
-    assert.equal(response.headers.get('access-control-allow-origin'), page);
-    stop.abort();
-    const large = await server.fetch('/posts', {
-      method: 'POST',
-      headers: { Origin: page, 'Content-Type': 'application/json' },
-      body: '"'.padEnd(2_000, 'x'),
-    });
-    assert.equal(large.status, 413);
-    assert.equal(large.headers.get('access-control-allow-origin'), page);
-  });
-});
-
-suite('with an asterisk', () => {
-  const open = { ALLOWED_ORIGINS: '*' };
-
-  test('every page may read, and the response is the same for all of them', async (t) => {
-    const send = asker(t, await startServer(t, { env: open }));
-    const { vary: _vary, ...rest } = shared;
-    const all = { ...rest, 'access-control-allow-origin': '*' };
-    for (const headers of [{ Origin: page }, { Origin: 'null' }, {}]) {
-      assert.deepEqual(sharing(await send('GET /posts', headers)), all, JSON.stringify(headers));
-    }
-    const preflight = sharing(await send('OPTIONS /posts', preflightOf('PUT')));
-    assert.equal(preflight['access-control-allow-origin'], '*');
-    assert.equal(preflight['access-control-max-age'], '7200');
-  });
-
-  test('every page may send a form, and open a socket', async (t) => {
-    const server = await startServer(t, { env: open });
-    const body = multipartBody([part('a', 'x', { fileName: 'a.txt' })]);
-    const fixed = { 'Sec-Fetch-Site': 'cross-site', 'Content-Type': multipartType };
-    for (const Origin of [page, 'null']) {
-      const init = { method: 'POST', headers: { Origin, ...fixed }, body };
-      const response = await server.fetch('/api/multiparts/list', init);
-      assert.equal(response.status, 200, Origin);
-      assert.equal(response.headers.get('access-control-allow-origin'), '*', Origin);
-      assert.equal((await askUpgrade(server.port, upgradeLines({ Origin }))).status, 101);
+    const query = encodeURIComponent('subscription { commentAdded { id } }');
+    const headers = { Origin: page, Accept: 'text/event-stream' };
+    const stream = await server.fetch(`/graphql?query=${query}`, { headers });
+    const large = await server.send('POST', '/posts', 'x'.repeat(2_000), headers);
+    assert.deepEqual([stream.status, large.status], [200, 413]);
+    for (const response of [stream, large]) {
+      assert.equal(response.headers.get('access-control-allow-origin'), page);
+      await response.body?.cancel();
     }
   });
 });
 
-suite('refused before there is a request (R6a)', () => {
+test('with an asterisk every page may read, send a form, and open a socket', async (t) => {
+  const server = await startServer(t, { env: { ALLOWED_ORIGINS: '*' } });
+  const send = asker(t, server);
+  const { vary: _vary, ...rest } = shared;
+  const all = { ...rest, 'access-control-allow-origin': '*' };
+  for (const headers of [{ Origin: page }, { Origin: 'null' }, {}]) {
+    assert.deepEqual(sharing(await send('GET /posts', headers)), all, JSON.stringify(headers));
+  }
+  const preflight = sharing(await send('OPTIONS /posts', preflightOf('PUT')));
+  assert.equal(preflight['access-control-allow-origin'], '*');
+  assert.equal(preflight['access-control-max-age'], '7200');
+  const body = multipartBody([part('a', 'x', { fileName: 'a.txt' })]);
+  const fixed = { 'Sec-Fetch-Site': 'cross-site', 'Content-Type': multipartType };
+  for (const Origin of [page, 'null']) {
+    const init = { method: 'POST', headers: { Origin, ...fixed }, body };
+    const response = await server.fetch('/api/multiparts/list', init);
+    assert.equal(response.status, 200, Origin);
+    assert.equal(response.headers.get('access-control-allow-origin'), '*', Origin);
+    assert.equal((await askUpgrade(server.port, upgradeLines({ Origin }))).status, 101);
+  }
+});
+
+test('what is refused before there is a request has Date, and is for the page to read (R6a)', async (t) => {
+  const server = await startServer(t, { env });
   const origin = `Origin: ${page}`;
+  const foreign = 'Origin: https://foreign.example';
   const long = `Cookie: ${'a'.repeat(20_000)}`;
   const chunked = 'Transfer-Encoding: chunked';
-  const refused: Readonly<Record<string, readonly [status: number, lines: readonly string[]]>> = {
-    'headers that are too large, Origin first': [431, ['GET / HTTP/1.1', origin, long]],
-    'headers that are too large, Origin last': [431, ['GET / HTTP/1.1', long, origin]],
-    'too many header lines': [431, ['GET / HTTP/1.1', origin, ...Array<string>(101).fill('A: b')]],
-    'a header without a colon': [400, ['GET / HTTP/1.1', 'A', `origin:${page} `]],
-    'two kinds of length': [
-      400,
-      ['POST / HTTP/1.1', 'Content-Length: 1', 'Transfer-Encoding: chunked', origin],
-    ],
-    'a coding behind chunked': [400, ['POST / HTTP/1.1', origin, `${chunked}, gzip`]],
-    'a bad chunk': [400, ['POST /posts HTTP/1.1', 'Host: a', origin, chunked, '', 'x']],
-    'a method that nobody knows': [501, ['FOO / HTTP/1.1', origin]],
-    CONNECT: [405, ['CONNECT a:1 HTTP/1.1', 'Host: a', origin]],
-    'a handshake of another version': [
-      400,
-      [...upgradeLines({ 'Sec-WebSocket-Version': '12' }), origin],
-    ],
-    'a handshake without a key': [
-      400,
-      [...upgradeLines({ 'Sec-WebSocket-Key': undefined }), origin],
-    ],
-    'a handshake on another path': [404, [...upgradeLines({}, '/'), origin]],
-  };
-  for (const [name, [status, lines]] of Object.entries(refused)) {
-    test(`${name}: ${status} with Date, for the page to read`, async (t) => {
-      const client = await connectRaw(t, startServer(t, { env }));
-      const response = await client.ask(lines);
-      assert.equal(response.status, status);
-      assert.deepEqual(sharing(response), shared);
-      assert.ok(Date.parse(response.headers.get('date') ?? '') > 0);
-      assert.ok(response.headers.get('x-request-id'));
-      await client.ended();
-    });
-  }
-
-  test('pages of other origins get none, nor those behind another request', async (t) => {
-    const server = await startServer(t, { env });
-    for (const lines of [
-      ['GET / HTTP/1.1', 'Origin: https://foreign.example', long],
-      [...upgradeLines({}, '/'), 'Origin: https://foreign.example'],
-    ]) {
-      const response = await (await connectRaw(t, server.port)).ask(lines);
-      assert.deepEqual(sharing(response), { vary: 'Origin' });
-    }
+  const version = upgradeLines({ 'Sec-WebSocket-Version': '12' });
+  const keyless = upgradeLines({ 'Sec-WebSocket-Key': undefined });
+  const rows: readonly (readonly [name: string, status: number, ...lines: string[]])[] = [
+    ['headers that are too large, Origin first', 431, 'GET / HTTP/1.1', origin, long],
+    ['headers that are too large, Origin last', 431, 'GET / HTTP/1.1', long, origin],
+    ['too many lines', 431, 'GET / HTTP/1.1', origin, ...Array<string>(101).fill('A: b')],
+    ['a header without a colon', 400, 'GET / HTTP/1.1', 'A', `origin:${page} `],
+    ['two kinds of length', 400, 'POST / HTTP/1.1', 'Content-Length: 1', chunked, origin],
+    ['a coding behind chunked', 400, 'POST / HTTP/1.1', origin, `${chunked}, gzip`],
+    ['a bad chunk', 400, 'POST /posts HTTP/1.1', 'Host: a', origin, chunked, '', 'x'],
+    ['a method that nobody knows', 501, 'FOO / HTTP/1.1', origin],
+    ['CONNECT', 405, 'CONNECT a:1 HTTP/1.1', 'Host: a', origin],
+    ['a handshake of another version', 400, ...version, origin],
+    ['a handshake without a key', 400, ...keyless, origin],
+    ['a handshake on another path', 404, ...upgradeLines({}, '/'), origin],
+    ['of another origin', 431, 'GET / HTTP/1.1', foreign, long],
+    ['of another origin, a handshake', 404, ...upgradeLines({}, '/'), foreign],
+  ];
+  for (const [name, status, ...lines] of rows) {
     const client = await connectRaw(t, server.port);
-    client.send(['GET /hello HTTP/1.1', 'Host: a', origin, '', 'rubbish']);
-    assert.deepEqual(sharing(await client.response()), shared);
-    assert.deepEqual(sharing(await client.response()), { vary: 'Origin' });
-  });
+    const response = await client.ask(lines);
+    const expected = lines.includes(foreign) ? { vary: 'Origin' } : shared;
+    assert.deepEqual([response.status, sharing(response)], [status, expected], name);
+    assert.ok(Date.parse(response.headers.get('date') ?? '') > 0, name);
+    assert.ok(response.headers.get('x-request-id'), name);
+    await client.ended();
+  }
+  // Nor what comes behind another request.
+  const client = await connectRaw(t, server.port);
+  client.send(['GET /hello HTTP/1.1', 'Host: a', origin, '', 'rubbish']);
+  assert.deepEqual(sharing(await client.response()), shared);
+  assert.deepEqual(sharing(await client.response()), { vary: 'Origin' });
 });
