@@ -136,13 +136,74 @@ export async function sendAs(
   { method, path, body, headers }: Ask,
   ...[person, names = {}]: readonly [Person, Names?]
 ): Promise<string> {
+  const node = nodes[person === 'author' ? 0 : 1];
+  const all = { ...headers, ...people[person] };
   const sent = body instanceof FormData ? body : JSON.stringify(body);
-  const response = await nodes[person === 'author' ? 0 : 1].fetch(path, {
-    method,
-    headers: { ...headers, ...people[person] },
-    ...(body ? { body: sent } : {}),
-  });
-  return toSeen(response, names);
+  const init = { method, headers: all, ...(body !== undefined && { body: sent }) };
+  return toSeen(await node.fetch(path, init), names);
+}
+
+/** Who is asked, each in turn, one of so many questions. */
+interface Asked<P extends Person> {
+  readonly people: readonly P[];
+  readonly every: number;
+}
+const isLeftOut = (at: number, every: number): boolean => (at + Math.floor(at / 6)) % every > 0;
+
+/** All that they are told. */
+export async function answersOf(
+  blog: Blog,
+  asks: readonly Ask[],
+  { people, every }: Asked<Person>,
+): Promise<readonly string[]> {
+  const told: string[] = [];
+  for (const [at, ask] of asks.entries()) {
+    if (isLeftOut(at, every)) continue;
+    for (const person of inTurn(people, at)) told.push(await sendAs(blog, ask, person));
+  }
+  return told;
+}
+
+/** What is hidden from people, and what was removed: requests with their ids. */
+export interface Pair<T> {
+  readonly hidden: readonly T[];
+  readonly removed: readonly T[];
+  readonly names: Readonly<Record<'hidden' | 'removed', Names>>;
+}
+
+/** They are told the same of both, also when the author has asked before. */
+export async function assertAbsent(
+  blog: Blog,
+  { hidden, removed, names }: Pair<Ask>,
+  { people, every }: Asked<Person>,
+): Promise<void> {
+  for (const [at, ask] of hidden.entries()) {
+    if (isLeftOut(at, every)) continue;
+    if (/GET|HEAD/.test(ask.method)) await sendAs(blog, ask, 'author');
+    const compare = async (person: Person): Promise<void> => {
+      const expected = await sendAs(blog, removed[at] as Ask, person, names.removed);
+      const title = `${person}: ${ask.method} ${ask.path} ${JSON.stringify([ask.body, ask.headers])}`;
+      assert.equal(await sendAs(blog, ask, person, names.hidden), expected, title);
+    };
+    await Promise.all(inTurn(people, at).map(compare));
+  }
+}
+
+/** The same of queries over a socket. */
+export async function assertAbsentOverSocket(
+  blog: Blog,
+  { hidden, removed, names }: Pair<string>,
+  { people, every, protocol }: Asked<Person> & { readonly protocol: string },
+): Promise<void> {
+  for (const person of people) {
+    const { ask, close } = await openSocket(blog, person, protocol);
+    for (const [at, query] of hidden.entries()) {
+      if (isLeftOut(at, every) || !inTurn(people, at).includes(person)) continue;
+      const expected = await ask(`a${at}`, removed[at] ?? '', names.removed);
+      assert.equal(await ask(`h${at}`, query, names.hidden), expected, `${person}: ${query}`);
+    }
+    await close();
+  }
 }
 
 /** All of a response that a client sees, with the names of ids in their places. */
@@ -159,7 +220,7 @@ function withNames(text: string, names: Names): string {
 }
 
 /** A socket of somebody: gives all that comes of an operation. */
-export async function openSocket(blog: Blog, person: Person, protocol: string) {
+async function openSocket(blog: Blog, person: Person, protocol: string) {
   const headers = blog.people[person];
   const client = await connectReady(blog.nodes[1].port, { protocols: [protocol], headers });
   const type = protocol === 'graphql-ws' ? 'start' : 'subscribe';
