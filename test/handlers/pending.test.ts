@@ -115,11 +115,11 @@ for (const place of stores) {
             ...asks.listQueriesOf(filled, id),
             resume(id),
           ];
-          const [pair, every] = [filled.pairOf(queries), 1];
-          await drafts.assertAbsentOverSocket(blog, pair, { people, every, protocol });
+          const all = { every: 1, protocol };
+          await drafts.assertAbsentOverSocket(blog, filled.pairOf(queries), { ...all, people });
           // To resume needs a place, which it has for nobody.
-          const place = filled.pairOf((id) => [resume(id)]);
-          await drafts.assertAbsentOverSocket(blog, place, { people: ['author'], every, protocol });
+          const own = filled.pairOf((id) => [resume(id)]);
+          await drafts.assertAbsentOverSocket(blog, own, { ...all, people: ['author'] });
         });
       }
     });

@@ -1,120 +1,98 @@
 /** `Prefer: return=representation` on what stores something (R45). */
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { suite, test } from 'node:test';
+import { test } from 'node:test';
 import { file, form, refusal } from '../support/files.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { type Sent, startServer, type TestServer } from '../support/server.ts';
 import { stores } from '../support/stores.ts';
 
 const prefer = { Prefer: 'respond-async, Return="representation"' };
 
-const upload = (
-  [server, path]: readonly [TestServer, 'list' | 'simple'],
-  parts: Readonly<Record<string, File | string>>,
-  headers: Readonly<Record<string, string>> = prefer,
-): Promise<Response> =>
-  server.fetch(`/api/multiparts/${path}`, { method: 'POST', body: form(parts), headers });
+interface Entry {
+  readonly name: string;
+  readonly size: number;
+  readonly type: string;
+}
 
-/** Requests that create a record, by the path on which each is read. */
-const creations = (post: string): readonly (readonly [path: string, body: object])[] => [
-  ['/posts', { title: 'A "title"', content: 'text' }],
-  [`/posts/${post}/comments`, { content: 'A comment.' }],
-  ['/api/todos', { title: 'To do', completed: true }],
-  ['/api/articles', { title: 'An article', tags: ['a'], other: { x: 1 } }],
-  ['/api/articles', { title: 'With an id', id: 77 }],
-];
+const upload = (
+  { fetch }: TestServer,
+  parts: Readonly<Record<string, File | string>>,
+  headers: Sent = prefer,
+): Promise<Response> => {
+  const path = 'part' in parts ? 'simple' : 'list';
+  return fetch(`/api/multiparts/${path}`, { method: 'POST', body: form(parts), headers });
+};
+const headersOf = ({ headers }: Response): readonly unknown[] =>
+  ['preference-applied', 'vary', 'etag', 'content-type'].map((name) => headers.get(name));
 
 for (const { name, skip, newUrl } of stores) {
-  suite(`a POST that creates, ${name}`, { skip }, () => {
-    test('gives the record as its GET does, if the client prefers that', async (t) => {
+  test(
+    `a POST gives the record as its GET does, if that is preferred, ${name}`,
+    { skip },
+    async (t) => {
       const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
-      const [first] = (await (await server.fetch('/posts')).json()) as readonly { id: string }[];
-      for (const [path, body] of creations(first?.id ?? '')) {
-        const send = (headers: Readonly<Record<string, string>>): Promise<Response> => {
-          const init = { method: 'POST', body: JSON.stringify(body) };
-          const type = { 'Content-Type': 'application/json' };
-          return server.fetch(path, { ...init, headers: { ...type, ...headers } });
-        };
-        const made = await send({ ...prefer, 'If-None-Match': '*' });
+      const [first] = await server.read<{ id: string }[]>('/posts');
+      for (const [path, body] of [
+        ['/posts', { title: 'A "title"', content: 'text' }],
+        [`/posts/${first?.id}/comments`, { content: 'A comment.' }],
+        ['/api/todos', { title: 'To do', completed: true }],
+        ['/api/articles', { title: 'An article', tags: ['a'], other: { x: 1 } }],
+        ['/api/articles', { title: 'With an id', id: 77 }],
+      ] as const) {
+        const made = await server.send('POST', path, body, { ...prefer, 'If-None-Match': '*' });
         assert.equal(made.status, 201, path);
-        assert.equal(made.headers.get('preference-applied'), 'return=representation', path);
-        assert.equal(made.headers.get('vary'), 'Prefer', path);
-        const location = made.headers.get('location') ?? assert.fail();
         // That of a todo is absolute (R12).
-        const found = await server.fetch(location.replace(server.url, ''));
-        assert.equal(found.status, 200, path);
-        for (const header of ['content-type', 'etag']) {
-          assert.equal(made.headers.get(header), found.headers.get(header), `${path} ${header}`);
-        }
+        const found = await server.fetch(
+          made.headers.get('location')?.replace(server.url, '') ?? '',
+        );
+        const [, , etag, type] = headersOf(found);
+        assert.ok(etag, path);
+        assert.deepEqual(headersOf(made), ['return=representation', 'Prefer', etag, type], path);
         assert.equal(await made.text(), await found.text(), path);
-        for (const [at, other] of [
-          {},
-          { Prefer: 'return=minimal' },
-          { Prefer: 'handling=lenient' },
-        ].entries()) {
-          const plain = await send(other);
-          assert.equal(plain.status, 201, `number ${at}`);
-          assert.equal(await plain.text(), path.endsWith('comments') ? '[]' : '', `number ${at}`);
-          for (const header of ['preference-applied', 'vary', 'etag']) {
-            assert.equal(plain.headers.get(header), null, `${path} ${header}`);
-          }
+        for (const Prefer of ['', 'return=minimal', 'handling=lenient']) {
+          const plain = await server.send('POST', path, body, Prefer === '' ? {} : { Prefer });
+          const text = path.endsWith('comments') ? '[]' : '';
+          assert.deepEqual([plain.status, await plain.text()], [201, text], `${path} ${Prefer}`);
+          assert.deepEqual(headersOf(plain).slice(0, 3), [null, null, null], `${path} ${Prefer}`);
         }
       }
-    });
-
-    test('that is an upload lists what has a name when it is sent again', async (t) => {
-      const server = await startServer(t, { env: { STORE_URL: await newUrl(t) } });
-      const headers = { ...prefer, 'Idempotency-Key': randomUUID() };
-      const send = () =>
-        upload([server, 'list'], { a: 'first', b: file('named', 'b.svg') }, headers);
-      const first = (await (await send()).json()) as readonly { name: string }[];
-      assert.deepEqual([first.length, first[1]?.name], [2, 'b.svg']);
-      const again = await send();
-      assert.equal(again.headers.get('idempotency-replayed'), 'true');
-      assert.deepEqual(await again.json(), [first[1]]);
-      const listed = (await (await server.fetch('/files')).json()) as readonly unknown[];
-      assert.equal(listed.length, 2);
-    });
-  });
+      // An upload that is sent again lists what has a name.
+      const keyed = { ...prefer, 'Idempotency-Key': 'a' };
+      const send = () => upload(server, { a: 'first', b: file('named', 'b.svg') }, keyed);
+      const listed = (await (await send()).json()) as readonly Entry[];
+      assert.deepEqual([listed.length, listed[1]?.name], [2, 'b.svg']);
+      assert.deepEqual(await (await send()).json(), [listed[1]]);
+      assert.equal((await server.read<Entry[]>('/files')).length, 2);
+    },
+  );
 }
 
 test('what is refused is refused with the preference too', async (t) => {
   const server = await startServer(t);
-  const headers = { ...prefer, 'Content-Type': 'application/json' };
   for (const path of ['/posts', '/api/todos', '/api/articles']) {
-    const refused = await server.fetch(path, { method: 'POST', body: '{}', headers });
+    const refused = await server.send('POST', path, {}, prefer);
     assert.deepEqual(await refusal(refused), [422, 'invalid_body'], path);
     assert.equal(refused.headers.get('preference-applied'), null, path);
   }
 });
 
-suite('an upload', () => {
-  test('answers with what was stored as GET /files describes it', async (t) => {
-    const server = await startServer(t);
-    const plain = await upload([server, 'list'], { z: file('old', 'c.txt') }, {});
-    assert.deepEqual([plain.status, await plain.text()], [200, '']);
-    assert.equal(plain.headers.get('preference-applied'), null);
-    assert.equal(plain.headers.get('vary'), null);
-    const several = await upload([server, 'list'], {
-      a: file('<svg/>', 'a.svg'),
-      b: 'a text without a name',
-      c: file('new', 'c.txt'),
-    });
-    assert.equal(several.status, 200);
-    assert.equal(several.headers.get('content-type'), 'application/json; charset=utf-8');
-    assert.equal(several.headers.get('preference-applied'), 'return=representation');
-    assert.equal(several.headers.get('vary'), 'Prefer');
-    const given = (await several.json()) as readonly { name: string; size: number }[];
-    assert.deepEqual([given[0]?.name, given[0]?.size, given.length], ['a.svg', 6, 3]);
-    // This is how the name of a part without one is learned.
-    assert.match(given[1]?.name ?? '', /^[\da-f-]{36}\.txt$/);
-    const listed = (await (await server.fetch('/files')).json()) as readonly { name: string }[];
-    const byName = (one: { name: string }, other: { name: string }): number =>
-      one.name < other.name ? -1 : 1;
-    assert.deepEqual(given.toSorted(byName), listed.toSorted(byName));
-    const one = await upload([server, 'simple'], { part: file('1', 'one.png'), name: 'x' });
-    const [entry] = (await one.json()) as readonly { name: string; type: string }[];
-    assert.deepEqual([entry?.name, entry?.type], ['one.png', 'image/png']);
-  });
+test('an upload answers with what was stored as GET /files describes it', async (t) => {
+  const server = await startServer(t);
+  const plain = await upload(server, { z: file('old', 'c.txt') }, {});
+  assert.deepEqual([plain.status, await plain.text()], [200, '']);
+  assert.deepEqual(headersOf(plain).slice(0, 2), [null, null]);
+  const [a, c] = [file('<svg/>', 'a.svg'), file('new', 'c.txt')];
+  const several = await upload(server, { a, b: 'a text without a name', c });
+  const json = 'application/json; charset=utf-8';
+  assert.deepEqual(headersOf(several), ['return=representation', 'Prefer', null, json]);
+  const given = (await several.json()) as readonly Entry[];
+  assert.deepEqual([given[0]?.name, given[0]?.size, given.length], ['a.svg', 6, 3]);
+  // This is how the name of a part without one is learned.
+  assert.match(given[1]?.name ?? '', /^[\da-f-]{36}\.txt$/);
+  const byName = (one: Entry, other: Entry): number => (one.name < other.name ? -1 : 1);
+  const listed = await server.read<Entry[]>('/files');
+  assert.deepEqual(given.toSorted(byName), listed.toSorted(byName));
+  const one = await upload(server, { part: file('1', 'one.png'), name: 'x' });
+  const [entry] = (await one.json()) as readonly Entry[];
+  assert.deepEqual([entry?.name, entry?.type], ['one.png', 'image/png']);
 });
