@@ -36,7 +36,7 @@ for (const { name: where, skip, newUrl } of stores) {
       await put(server, 'b.PNG');
       const found = await server.read<Entry[]>('/files');
       assert.deepEqual(
-        found.map(({ etag: _, ...rest }) => Object.values(rest)),
+        found.map(({ etag: _etag, ...rest }) => Object.values(rest)),
         [
           ['b.PNG', 16, 'image/png'],
           ['a.html', 17, 'application/octet-stream'],

@@ -33,43 +33,27 @@ const toOperation = (post: string, draft: Draft) => ({
   query,
   variables: { input: { postId: post, ...draft } },
 });
-const json = { 'Content-Type': 'application/json' };
 
 const overRest: Door = async (node, { post, draft, headers }) => {
-  const response = await node.fetch(`/posts/${post}/comments`, {
-    method: 'POST',
-    headers: { ...json, ...headers },
-    body: JSON.stringify(draft),
-  });
+  const response = await node.send('POST', `/posts/${post}/comments`, draft, headers);
   if (response.status !== 201) return { refusal: String(response.status) };
   return { id: response.headers.get('location')?.replace('/comments/', '') ?? '' };
 };
 const overGraphql: Door = async (node, { post, draft, headers }) => {
-  const response = await node.fetch('/graphql', {
-    method: 'POST',
-    headers: { ...json, ...headers },
-    body: JSON.stringify(toOperation(post, draft)),
-  });
+  const response = await node.send('POST', '/graphql', toOperation(post, draft), headers);
   return toTold((await response.json()) as Result);
 };
 const inBatch: Door = async (node, { post, draft, headers }) => {
-  const response = await node.fetch('/graphql', {
-    method: 'POST',
-    headers: { ...json, ...headers },
-    body: JSON.stringify([{ query: '{ __typename }' }, toOperation(post, draft)]),
-  });
+  const batch = [{ query: '{ __typename }' }, toOperation(post, draft)];
+  const response = await node.send('POST', '/graphql', batch, headers);
   const body = (await response.json()) as readonly Result[] | Result;
   return toTold((Array.isArray(body) ? body[1] : body) as Result);
 };
-const inForm: Door = async (node, { post, draft, headers }) => {
-  const form = new FormData();
-  form.append('operations', JSON.stringify(toOperation(post, draft)));
-  form.append('map', '{}');
-  const response = await node.fetch('/graphql', {
-    method: 'POST',
-    headers: { ...headers },
-    body: form,
-  });
+const inForm: Door = async (node, { post, draft, headers = {} }) => {
+  const body = new FormData();
+  body.append('operations', JSON.stringify(toOperation(post, draft)));
+  body.append('map', '{}');
+  const response = await node.fetch('/graphql', { method: 'POST', headers, body });
   return toTold((await response.json()) as Result);
 };
 const overSocket =
