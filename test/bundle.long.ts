@@ -12,7 +12,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { skipPostgres } from './support/postgres.ts';
-import { runProgram } from './support/program.ts';
+import { type Program, runProgram } from './support/program.ts';
 import { sharePostgres } from './support/shared-postgres.ts';
 import { connectReady, subscribe } from './support/ws-clients.ts';
 
@@ -24,10 +24,6 @@ interface Home {
   readonly ui?: string;
   readonly reference?: string;
   readonly routes: readonly string[];
-}
-
-interface Manifest {
-  readonly version: string;
 }
 
 let folder: string;
@@ -66,12 +62,8 @@ async function useAllOf(base: string): Promise<void> {
   client.send(subscribe('s', 'subscription { commentAdded { content } }'));
   await client.settle();
   await send(`/posts/${post}/comments`, json({ content: 'hello' }));
-  const commentAdded = { content: 'hello' };
-  assert.deepEqual(await client.next(), {
-    id: 's',
-    type: 'next',
-    payload: { data: { commentAdded } },
-  });
+  const payload = { data: { commentAdded: { content: 'hello' } } };
+  assert.deepEqual(await client.next(), { id: 's', type: 'next', payload });
   await client.close();
 }
 
@@ -163,44 +155,30 @@ describe('the executable', { skip }, () => {
   }
 
   it('has the pages inside, as the plain program sends them', async (context) => {
-    const [plain, whole] = await Promise.all([
-      runProgram(context),
-      runProgram(context, { executable }),
-    ]);
-    const ports = await Promise.all(
-      [plain, whole].map(async (one) => (await one.listening()).port),
-    );
-    const pages = [
-      '/',
-      '/graphql-ui/',
-      '/docs/',
-      '/openapi.json',
-      '/docs/swagger-ui.css',
-      '/docs/x',
-    ];
-    for (const path of pages) {
-      const [expected, sent] = await Promise.all(
-        ports.map(async (port) => {
-          const headers = { accept: 'text/html, */*;q=0.1' };
-          const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
-          const { status } = response;
-          const [type, etag] = [response.headers.get('content-type'), response.headers.get('etag')];
-          return { status, type, etag, text: status === 200 ? await response.text() : '' };
-        }),
-      );
+    const programs = [await runProgram(context), await runProgram(context, { executable })];
+    const pages = '/ /graphql-ui/ /docs/ /openapi.json /docs/swagger-ui.css /docs/x';
+    for (const path of pages.split(' ')) {
+      const ask = async (program: Program) => {
+        const headers = { accept: 'text/html, */*;q=0.1' };
+        const response = await fetch((await program.listening()).url + path, { headers });
+        const [type, etag] = [response.headers.get('content-type'), response.headers.get('etag')];
+        const { status } = response;
+        return { status, type, etag, text: status === 200 ? await response.text() : '' };
+      };
+      const [expected, sent] = await Promise.all(programs.map(ask));
       assert.deepEqual(sent, expected, path);
       assert.equal(sent?.status, path === '/docs/x' ? 404 : 200, path);
     }
   });
 
   it('runs the commands', async () => {
-    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+    const manifest = await readFile(join(root, 'package.json'), 'utf8');
+    const { version } = JSON.parse(manifest) as { readonly version: string };
     assert.equal((await run(executable, ['--version'])).stdout, `${version}\n`);
     assert.match((await run(executable, ['--help'])).stdout, /^usage: inkwell /);
     const env = { STORE_URL: `sqlite://${join(folder, 'accounts.db')}` };
-    const added = run(executable, ['accounts', 'add', 'ann', '--email', 'ann@example.org'], {
-      env,
-    });
+    const add = ['accounts', 'add', 'ann', '--email', 'ann@example.org'];
+    const added = run(executable, add, { env });
     added.child.stdin?.end('a long password of Ann\n');
     await added;
     assert.match((await run(executable, ['accounts', 'list'], { env })).stdout, /ann@example\.org/);

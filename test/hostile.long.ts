@@ -20,10 +20,11 @@ interface Payload {
 const json = (path: string, value: unknown): Payload => ({ path, body: JSON.stringify(value) });
 const graphql = (query: string, variables?: unknown): Payload =>
   json('/graphql', { query, variables });
-const batch = (count: number, query: string): Payload => {
-  const operations = many(count, () => ({ query }));
-  return json('/graphql', operations);
-};
+const batch = (count: number, query: string): Payload =>
+  json(
+    '/graphql',
+    many(count, () => ({ query })),
+  );
 const patch = (operations: readonly unknown[]): Payload => ({
   ...json('/api/articles/1', operations),
   method: 'PATCH',
@@ -38,6 +39,8 @@ const form = (body: string, path = '/api/multiparts/list'): Payload => ({
 const jsonEndpoints = ['/posts', '/api/todos', '/api/articles', '/auth/login', '/graphql'];
 const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
 const fragments = many(120, (at) => `fragment F${at} on Post { ...F${at + 1} ...F${at + 1} }`);
+const doubling = `{ allPosts { ...F0 } } ${fragments.join(' ')} fragment F120 on Post { id }`;
+const aliases = many(4_000, (at) => `a${at}: content`).join(' ');
 const create = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
 const unknown = Object.fromEntries(many(60_000, (at) => [`k${at}`, at]));
 const frontier = '--frontier\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
@@ -54,24 +57,11 @@ const payloads: readonly (readonly [name: string, status: number, Payload, says?
   ['a cycle of the schema, over 100 posts by two authors', 200, graphql(cyclic), /PAYLOAD_TOO_/],
   ['the same twenty times in a batch', 200, batch(20, cyclic), /PAYLOAD_TOO_LARGE/],
   ['a document deeper than the stack', 200, graphql('{a'.repeat(300_000))],
-  [
-    'fragments that double at each level',
-    200,
-    graphql(['{ allPosts { ...F0 } }', ...fragments, 'fragment F120 on Post { id }'].join(' ')),
-    /too often/,
-  ],
+  ['fragments that double at each level', 200, graphql(doubling), /too often/],
   ['members that an input does not have', 413, graphql(create, { i: unknown }), /^.{0,20000}$/s],
   ['fields by the ten thousand', 200, graphql(`{ ${'x '.repeat(500_000)} }`)],
-  [
-    'aliases by the thousand',
-    200,
-    graphql(`{ allPosts { ${many(4_000, (at) => `a${at}: content`).join(' ')} } }`),
-  ],
-  [
-    'directives by the thousand',
-    200,
-    graphql(`{ allPosts { id ${'@skip(if: false) '.repeat(2_000)} } }`),
-  ],
+  ['aliases by the thousand', 200, graphql(`{ allPosts { ${aliases} } }`)],
+  ['directives by the thousand', 200, graphql(`{ allPosts ${'@skip(if: true) '.repeat(2_000)} }`)],
   ['a document of comments', 200, graphql('{ __typename }' + '#\n'.repeat(300_000))],
   ['a batch of ten thousand', 413, batch(10_000, '{ __typename }')],
   ...jsonEndpoints.flatMap(
@@ -98,11 +88,7 @@ const payloads: readonly (readonly [name: string, status: number, Payload, says?
       ...many(900, () => ({ op: 'copy', from: '/a', path: '/b' })),
     ]),
   ],
-  [
-    'a patch of twenty thousand operations',
-    413,
-    patch(many(20_000, () => ({ op: 'test', path: '', value: 1 }))),
-  ],
+  ['a patch of twenty thousand', 413, patch(many(20_000, () => ({ op: 'test', path: '' })))],
   ['a hundred thousand parts', 413, form(`${frontier.repeat(100_000)}--frontier--\r\n`)],
   [
     'a header of a part that does not end in time',
@@ -131,14 +117,10 @@ test('no known payload stops the service, or keeps others waiting', async (t) =>
   const prober = startProber(t, { url, pid: program.child.pid });
   for (const [name, status, payload, says = /^.{0,2048}$/s] of payloads) {
     const { method = 'POST', path, type = 'application/json', body } = payload;
-    const started = performance.now();
     const response = await fetch(url + path, { method, headers: { 'Content-Type': type }, body });
     const text = await response.text();
-    const milliseconds = (performance.now() - started).toFixed();
     const { heldLoop } = await program.measure();
-    t.diagnostic(
-      `${name}: ${response.status} in ${milliseconds} ms, loop ${heldLoop.toFixed()} ms`,
-    );
+    t.diagnostic(`${name}: ${response.status}, loop ${heldLoop.toFixed()} ms`);
     assert.equal(response.status, status, `${name}: ${text.slice(0, 300)}`);
     assert.match(text, says, name);
   }
@@ -159,10 +141,7 @@ async function addPosts(url: string, count: number): Promise<void> {
   for (let number = 0; number < count; number += 1) {
     const authorization = `Bearer ${tokens[number % 2]}`;
     const headers = { 'Content-Type': 'application/json', authorization };
-    assert.equal(
-      (await fetch(`${url}/posts`, { method: 'POST', headers, body })).status,
-      201,
-      `round ${number}`,
-    );
+    const { status } = await fetch(`${url}/posts`, { method: 'POST', headers, body });
+    assert.equal(status, 201, `round ${number}`);
   }
 }

@@ -29,49 +29,29 @@ async function upload(t: TestContext, port: number, bytes: number): Promise<void
   if (bytes >= body.length) assert.equal((await client.response()).status, 200);
 }
 
-const moments: readonly (readonly [
-  string,
-  (program: Program, t: TestContext) => Promise<unknown>,
-])[] = [
-  ['before it listens', ({ child }) => once(child, 'spawn')],
-  ['once it listens', (program) => program.listening()],
-  [
-    'while a file arrives',
-    async (program, t) => {
-      const { port } = await program.listening();
-      await upload(t, port, size / 2);
-      await findFiles(program);
-    },
-  ],
-  [
-    'once a file is stored',
-    async (program, t) => upload(t, (await program.listening()).port, Infinity),
-  ],
-  [
-    'while a file is downloaded',
-    async (program, t) => {
-      const { port } = await program.listening();
-      await upload(t, port, Infinity);
-      const client = await connectRaw(t, port);
-      client.send(['GET /api/multiparts HTTP/1.1', 'Host: a']);
-      await once(client.socket, 'data');
-    },
-  ],
-  [
-    'while it stops',
-    async (program, t) => {
-      const { port } = await program.listening();
-      await upload(t, port, size / 2);
-      program.child.kill('SIGTERM');
-      const seen = (): boolean => program.output().includes('"stopping"');
-      const { child } = program;
-      while (!seen()) {
-        await Promise.race([once(child.stdout ?? child, 'data'), program.ended()]);
-        assert.ok(seen() || child.exitCode === null, 'it ended without a word');
-      }
-    },
-  ],
-];
+const ready = async (program: Program): Promise<number> => (await program.listening()).port;
+
+const moments: Readonly<Record<string, (program: Program, t: TestContext) => Promise<unknown>>> = {
+  'before it listens': ({ child }) => once(child, 'spawn'),
+  'once it listens': ready,
+  'while a file arrives': async (program, t) => {
+    await upload(t, await ready(program), size / 2);
+    await findFiles(program);
+  },
+  'once a file is stored': async (program, t) => upload(t, await ready(program), Infinity),
+  'while a file is downloaded': async (program, t) => {
+    const port = await ready(program);
+    await upload(t, port, Infinity);
+    const client = await connectRaw(t, port);
+    client.send(['GET /api/multiparts HTTP/1.1', 'Host: a']);
+    await once(client.socket, 'data');
+  },
+  'while it stops': async (program, t) => {
+    await upload(t, await ready(program), size / 2);
+    program.child.kill('SIGTERM');
+    await until('the stop', () => program.output().includes('"stopping"'));
+  },
+};
 
 /** Waits until the run has files. */
 async function findFiles({ folder }: Program): Promise<void> {
@@ -84,7 +64,7 @@ async function findFiles({ folder }: Program): Promise<void> {
 test('after a kill at any moment the next run starts clean', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-killed-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  for (const [when, reach] of moments) {
+  for (const [when, reach] of Object.entries(moments)) {
     const program = await runProgram(t, { folder });
     await reach(program, t);
     program.child.kill('SIGKILL');

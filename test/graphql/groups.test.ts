@@ -96,10 +96,10 @@ describe('a group', () => {
     const small = await askEvents(endpoint, 'subscription { commentAdded { id } }');
     assert.equal(small.response.statusCode, 200);
     others.release();
-    const toLong = (count: number): string =>
-      `subscription { commentAdded { ${times(count)
-        .map((at) => `f${at}: id`)
-        .join(' ')} } }`;
+    const toLong = (count: number): string => {
+      const fields = times(count).map((at) => `f${at}: id`);
+      return `subscription { commentAdded { ${fields.join(' ')} } }`;
+    };
     assert.equal((await askEvents(endpoint, toLong(19))).response.statusCode, 200);
     const { bytes } = endpoint.pool;
     assert.ok(bytes > 5_000 && bytes < 16_384, `${bytes}`);

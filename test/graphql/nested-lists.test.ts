@@ -12,7 +12,7 @@ import {
   type TestGraphql,
   type TestGraphqlOptions,
 } from '../support/graphql.ts';
-import { pluck } from '../support/lists.ts';
+import { pluck, times } from '../support/lists.ts';
 
 interface FoundPost {
   readonly comments: readonly { readonly id: string }[] | null;
@@ -40,42 +40,41 @@ function startCounted(options: TestGraphqlOptions, isLate = false) {
   return { ...startGraphql({ ...options, wrap }), read };
 }
 
-async function addComments({ store }: TestGraphql, postId: string, contents: readonly string[]) {
-  for (const content of contents) await store.comments.add(postId, content);
+async function addComments({ store }: TestGraphql, postId = '', count: number, content = 'x') {
+  for (const _ of times(count)) await store.comments.add(postId, content);
 }
 
 const postsOf = (result: GraphqlResult): readonly FoundPost[] =>
   (result.data as { allPosts: FoundPost[] }).allPosts;
+/** How many comments each post shows; undefined where its list is null. */
+const lengthsOf = (result: GraphqlResult) =>
+  postsOf(result).map(({ comments }) => comments?.length);
+const query = '{ allPosts { comments { id } author { id } } }';
 
-test('comments of a post and posts of an author come in pages (R14a)', async (t) => {
-  const { run, posts, authors } = startGraphql({ posts: 6, authors: 1, comments: 5 });
-  const query = `query ($first: Int, $after: String) { allPosts(first: 1) {
+test('comments of a post and posts of an author come in pages (R14a)', async () => {
+  const { run, posts } = startGraphql({ posts: 6, authors: 1, comments: 5 });
+  const paged = `query ($first: Int, $after: String) { allPosts(first: 1) {
     comments(first: $first, after: $after) { id }
     author { posts(first: $first, after: $after) { id } } } }`;
-  const ask = async (variables: object) => {
-    const [post] = postsOf(await run(query, variables)) as unknown as {
-      comments: { id: string }[];
-      author: { posts: { id: string }[] };
-    }[];
-    return [pluck(post?.comments ?? [], 'id'), pluck(post?.author.posts ?? [], 'id')] as const;
+  type Ids = readonly { readonly id: string }[];
+  const ask = async (variables: object): Promise<[readonly string[], readonly string[]]> => {
+    const [post = assert.fail()] = postsOf(await run(paged, variables));
+    const { comments, author } = post as unknown as { comments: Ids; author: { posts: Ids } };
+    return [pluck(comments, 'id'), pluck(author.posts, 'id')];
   };
   const [comments, written] = await ask({});
   assert.deepEqual(written, pluck(posts, 'id').toReversed());
-  assert.deepEqual([comments.length, authors.length], [5, 1]);
-  const [page, newest] = await ask({ first: 2 });
-  assert.deepEqual([page, newest], [comments.slice(0, 2), written.slice(0, 2)]);
+  assert.equal(comments.length, 5);
+  assert.deepEqual(await ask({ first: 2 }), [comments.slice(0, 2), written.slice(0, 2)]);
   assert.deepEqual((await ask({ first: 2, after: comments[1] }))[0], comments.slice(2, 4));
   assert.deepEqual((await ask({ first: 1_000, after: written[3] }))[1], written.slice(4));
   for (const [name, value] of Object.entries({ first: 0, after: 'x' })) {
-    await t.test(name, async () => {
-      const { data, errors = [] } = await run(query, { [name]: value });
-      assert.deepEqual(structuredClone(data), {
-        allPosts: [{ comments: null, author: { posts: null } }],
-      });
-      const [{ path, extensions, message } = assert.fail()] = errors;
-      assert.deepEqual([path, extensions.code], [['allPosts', 0, 'comments'], 'BAD_USER_INPUT']);
-      assert.match(message, new RegExp(`^The parameter ${name} must be one `));
-    });
+    const { data, errors = [] } = await run(paged, { [name]: value });
+    const none = { allPosts: [{ comments: null, author: { posts: null } }] };
+    assert.deepEqual(structuredClone(data), none);
+    const [{ path, extensions, message } = assert.fail()] = errors;
+    assert.deepEqual([path, extensions.code], [['allPosts', 0, 'comments'], 'BAD_USER_INPUT']);
+    assert.match(message, new RegExp(`^The parameter ${name} must be one `));
   }
 });
 
@@ -86,12 +85,9 @@ for (const isLate of [false, true]) {
     const graphql = startCounted({ posts: 3 }, isLate);
     const { run, posts, read } = graphql;
     const [, popular = assert.fail()] = posts;
-    await addComments(graphql, popular.id, Array<string>(999).fill('x'));
-    const query = '{ allPosts { comments { id } author { id } } }';
-    const lengthsOf = (result: GraphqlResult) =>
-      postsOf(result).map(({ comments }) => comments?.length);
+    await addComments(graphql, popular.id, 999);
     assert.deepEqual(lengthsOf(await run(query)), [1, 1_000, 1]);
-    await addComments(graphql, popular.id, Array<string>(5_000).fill('x'));
+    await addComments(graphql, popular.id, 5_000);
     read.records = 0;
     const result = await run(query);
     assert.deepEqual(lengthsOf(result), [1, undefined, 1]);
@@ -103,8 +99,7 @@ for (const isLate of [false, true]) {
     assert.deepEqual(locations, [{ line: 1, column: 14 }]);
     assert.ok(read.records <= 1_502, `${read.records}`);
     read.records = 0;
-    const one = await run(`{ postById(postId: "${popular.id}") { comments(first: 7) { id } } }`);
-    dataOf(one);
+    dataOf(await run(`{ postById(postId: "${popular.id}") { comments(first: 7) { id } } }`));
     assert.equal(read.records, 7);
   });
 
@@ -112,12 +107,11 @@ for (const isLate of [false, true]) {
     const env = { GRAPHQL_OBJECTS_MAX: '1000' };
     const graphql = startCounted({ posts: 5, env }, isLate);
     const { run, posts, read } = graphql;
-    await addComments(graphql, posts[1]?.id ?? '', Array<string>(999).fill('x'));
+    await addComments(graphql, posts[1]?.id, 999);
     for (const first of ['', '(first: 1000)']) {
       read.records = 0;
-      const result = await run(`{ allPosts { comments${first} { id } author { id } } }`);
-      const lengths = postsOf(result).map(({ comments }) => comments?.length);
-      assert.deepEqual(lengths, [1, 1, 1, undefined, 1]);
+      const result = await run(query.replace('comments', `comments${first}`));
+      assert.deepEqual(lengthsOf(result), [1, 1, 1, undefined, 1]);
       assert.deepEqual(codesOf(result), ['PAYLOAD_TOO_LARGE']);
       assert.ok(postsOf(result).every(({ author }) => author !== null));
       assert.ok(read.records <= 1_010, `${read.records}`);
@@ -128,18 +122,15 @@ for (const isLate of [false, true]) {
     const graphql = startCounted({ posts: 3 }, isLate);
     const { run, posts, openContext, engine, pool } = graphql;
     // Six bytes a character; each page is far below the limit.
-    await addComments(graphql, posts[1]?.id ?? '', Array<string>(999).fill('\0'.repeat(1_000)));
-    const query = '{ allPosts { comments { content } } }';
-    const result = await run(query);
+    await addComments(graphql, posts[1]?.id, 999, '\0'.repeat(1_000));
+    const contents = '{ allPosts { comments { content } } }';
+    const result = await run(contents);
     assert.deepEqual(codesOf(result), ['PAYLOAD_TOO_LARGE']);
-    assert.deepEqual(
-      postsOf(result).map(({ comments }) => comments?.length),
-      [1, undefined, 1],
-    );
+    assert.deepEqual(lengthsOf(result), [1, undefined, 1]);
     // A list that is null holds nothing; what was read of a database counts until the end.
     const before = pool.bytes;
     const context = openContext();
-    await engine.execute(engine.prepare({ query }, 'r-1'), context);
+    await engine.execute(engine.prepare({ query: contents }, 'r-1'), context);
     const most = isLate ? 1_100_000 : 16_384;
     assert.ok(pool.bytes - before < most, `${pool.bytes - before}`);
     context.release();
@@ -152,7 +143,7 @@ for (const isLate of [false, true]) {
   test(`what is read for lists that do not fit is bounded, ${where}`, async () => {
     const env = { GRAPHQL_OBJECTS_MAX: '1000' };
     const { run, read } = startCounted({ posts: 40, comments: 1_001, env }, isLate);
-    const result = await run('{ allPosts { comments { id } author { id } } }');
+    const result = await run(query);
     assert.equal(result.errors?.length, 20);
     assert.ok(postsOf(result).every(({ comments }) => comments === null));
     assert.ok(postsOf(result).every(({ author }) => author !== null));
@@ -163,8 +154,8 @@ for (const isLate of [false, true]) {
   test(`lists are counted before they are read, empty ones too, ${where}`, async () => {
     const env = { GRAPHQL_OBJECTS_MAX: '1000' };
     const { run, read } = startCounted({ posts: 90, comments: 0, env }, isLate);
-    const query = '{ allPosts { comments { id } } }';
-    assert.equal(postsOf(await run(query)).length, 90); // 90 * (1 + 10) objects
+    const ids = '{ allPosts { comments { id } } }';
+    assert.equal(postsOf(await run(ids)).length, 90); // 90 * (1 + 10) objects
     let asked = 0;
     const wrap = (from: Store): Store => ({
       ...from,
@@ -172,7 +163,7 @@ for (const isLate of [false, true]) {
     });
     const bounded = startGraphql({ posts: 91, comments: 0, env, wrap });
     for (const refused of [
-      query,
+      ids,
       '{ allPosts { author { posts { comments { id } } } } }',
       '{ allPosts { ...A } } fragment A on Post { ...B } fragment B on Post { comments { id } }',
     ]) {
@@ -184,14 +175,9 @@ for (const isLate of [false, true]) {
 }
 
 test('a result with a list that is null is not kept', async () => {
-  const { run, engine, openContext, posts } = startGraphql({
-    posts: 2,
-    comments: 90,
-    env: { GRAPHQL_OBJECTS_MAX: '100' },
-  });
-  const query = '{ allPosts { comments { id } } }';
+  const env = { GRAPHQL_OBJECTS_MAX: '100' };
+  const { run, engine, openContext } = startGraphql({ posts: 2, comments: 90, env });
   assert.equal((await run(query)).errors?.length, 2);
-  const context = openContext();
-  const { isRepeatable } = await engine.execute(engine.prepare({ query }, 'r-1'), context);
-  assert.deepEqual([isRepeatable, posts.length], [false, 2]);
+  const executed = await engine.execute(engine.prepare({ query }, 'r-1'), openContext());
+  assert.equal(executed.isRepeatable, false);
 });

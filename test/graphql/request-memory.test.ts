@@ -70,20 +70,15 @@ test('an event beyond it is an error of its subscription, which goes on', async 
   await assertNothingHeld(endpoint);
 });
 
-/** Three sockets that do not read, and one that does, which gets each event after them. */
-async function listenToLong(endpoint: GraphqlEndpoint) {
+test('large events are counted once while slow members take them, and given back', async (t) => {
+  // The share of a client is 32 MiB of it, so that none is behind.
+  const env = { REQUEST_MEMORY_BYTES_MAX: String(4 * 1024 ** 3) };
+  const endpoint = await startEndpoint(t, { env });
   const slow: HandClient[] = [];
   for (let count = 0; count < 3; count += 1) slow.push(await listen(endpoint, long));
   for (const client of slow) client.socket.pause();
-  return { slow, reader: await listen(endpoint, long) };
-}
-
-test('large events are counted once while slow members take them, and given back', async (t) => {
-  // The share of a client is 32 MiB of it, so that none is behind.
-  const endpoint = await startEndpoint(t, {
-    env: { REQUEST_MEMORY_BYTES_MAX: String(4 * 1024 ** 3) },
-  });
-  const { slow, reader } = await listenToLong(endpoint);
+  // Gets each event after them.
+  const reader = await listen(endpoint, long);
   // The operating system takes some of the first ones for each socket.
   for (let count = 0; count < 6; count += 1) {
     endpoint.comment('x'.repeat(400_000));
@@ -122,11 +117,8 @@ test('an operation needs an id of at most 1,024 characters', async (t) => {
     return { id: 'i'.repeat(length), type, payload: { query: '{ __typename }' } };
   };
   const older = await connectReady(port, { protocols: [] });
-  older.send(start(1_025, 'start'));
-  older.send(start(1_025, 'subscribe'));
-  for (let count = 0; count < 2; count += 1) {
-    assert.equal((await older.next()).type, 'connection_error', `round ${count}`);
-  }
+  for (const verb of ['start', 'subscribe'])
+    assert.equal((await older.ask(start(1_025, verb))).type, 'connection_error', verb);
   assert.equal((await older.ask(start(1_024, 'start'))).id, 'i'.repeat(1_024));
   const newer = await connectReady(port);
   assert.equal((await newer.ask(start(1_024, 'subscribe'))).id, 'i'.repeat(1_024));
@@ -139,10 +131,8 @@ test('of an Authorization no more is stored than a token can have, and it stays 
   const client = await connectByHand(endpoint.port);
   const token = 'x'.repeat(10_000);
   await client.ask({ type: 'connection_init', payload: { Authorization: `Bearer ${token}` } });
-  client.send(
-    subscribe('1', 'mutation { createPost(createPostInput: {title: "t", content: "c"}) }'),
-  );
-  await client.next();
+  const create = 'mutation { createPost(createPostInput: {title: "t", content: "c"}) }';
+  await client.ask(subscribe('1', create));
   assert.deepEqual(endpoint.authorizations, [`Bearer ${token.slice(0, 4_097)}`]);
   await client.close();
 });
@@ -153,11 +143,8 @@ test('a long result is counted until it is read, and given back', async (t) => {
   endpoint.comment('x'.repeat(1_000_000));
   client.socket.pause();
   // More than the machine takes on the way.
-  for (let id = 0; id < 9; id += 1) {
-    client.send(
-      subscribe(`${id}`, `{ allPosts { comments { a: content b: content c: content } } }`),
-    );
-  }
+  const query = '{ allPosts { comments { a: content b: content c: content } } }';
+  for (let id = 0; id < 9; id += 1) client.send(subscribe(`${id}`, query));
   await until('3,000,000 bytes of the pool', () => endpoint.pool.bytes >= 3_000_000);
   client.socket.resume();
   for (let count = 0; count < 18; count += 1) await client.next();

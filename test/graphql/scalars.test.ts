@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Kind } from 'graphql';
 import { scalarRules, UploadedFile } from '../../dist/graphql/schema/scalars.js';
-import { createSchema } from '../../dist/graphql/schema/schema.js';
 
 const id = '01a1fac9-75e7-7554-9879-966a0e24132b';
 
@@ -48,10 +47,4 @@ test('Upload takes a file of a multipart request, and nothing that JSON can say'
   }
   assert.throws(() => parseLiteral({ kind: Kind.STRING, value: 'file' }), /variable/);
   assert.throws(() => serialize(file));
-});
-
-test('the scalars of the schema follow these rules', () => {
-  const type = createSchema().getType('LocalDateTime');
-  assert.ok(type && 'parseValue' in type);
-  assert.equal(type.parseValue('2024-05-01T10:15'), '2024-05-01T10:15:00');
 });

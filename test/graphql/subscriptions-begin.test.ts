@@ -8,9 +8,10 @@ import { gate } from '../support/http-kit.ts';
 import { type PostgresServer, skipPostgres as skip } from '../support/postgres.ts';
 import { openSession } from '../support/session.ts';
 import { sharePostgres } from '../support/shared-postgres.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { addPost, comment } from '../support/resuming.ts';
+import { startServer } from '../support/server.ts';
 import { askEvents } from '../support/sse-client.ts';
-import { connectReady } from '../support/ws-clients.ts';
+import { connectReady, subscribe } from '../support/ws-clients.ts';
 import { until } from '../support/until.ts';
 
 const query = 'subscription { commentAdded { content } }';
@@ -21,10 +22,8 @@ type Subscribe = (context: TestContext, port: number) => Promise<() => Promise<u
 const overWebSocket: Subscribe = async (context, port) => {
   const client = await connectReady(port);
   context.after(() => client.close());
-  client.send({ id: '1', type: 'subscribe', payload: { query } });
-  client.send({ id: '2', type: 'subscribe', payload: { query: '{ __typename }' } });
-  const payload = { data: { __typename: 'Query' } };
-  assert.deepEqual(await client.next(), { id: '2', type: 'next', payload });
+  client.send(subscribe('1', query));
+  assert.equal((await client.ask(subscribe('2', '{ __typename }'))).id, '2');
   assert.deepEqual(await client.next(), { id: '2', type: 'complete' });
   return async () => (await client.next()).payload;
 };
@@ -57,14 +56,7 @@ describe('a subscription on a node that rests', { skip }, () => {
     return (await server.query(url, waiting)).length > 0;
   }
 
-  async function createPost({ fetch }: TestServer): Promise<string> {
-    const body = JSON.stringify({ title: 'a', content: 'b' });
-    const headers = { 'Content-Type': 'application/json' };
-    const { headers: answered } = await fetch('/posts', { method: 'POST', headers, body });
-    return String(answered.get('location'));
-  }
-
-  for (const [name, subscribe] of [
+  for (const [name, begin] of [
     ['a response on the same socket', overWebSocket],
     ['the head of its event stream', overEventStream],
   ] as const) {
@@ -72,10 +64,10 @@ describe('a subscription on a node that rests', { skip }, () => {
       const url = await server.emptyDatabase();
       const env = { STORE_URL: url };
       const [node, other] = await Promise.all([startServer(t, { env }), startServer(t, { env })]);
-      const post = await createPost(other);
+      const post = await addPost(other);
       const unlock = await lockComments(t, url);
       let isUnlocked = false;
-      const running = subscribe(t, node.port).then((next) => {
+      const running = begin(t, node.port).then((next) => {
         assert.ok(isUnlocked, 'it cannot run before it has read where the comments end');
         return next;
       });
@@ -83,9 +75,7 @@ describe('a subscription on a node that rests', { skip }, () => {
       isUnlocked = true;
       await unlock();
       const next = await running;
-      const body = JSON.stringify({ content: 'after the sign' });
-      const headers = { 'Content-Type': 'application/json' };
-      await other.fetch(`${post}/comments`, { method: 'POST', headers, body });
+      await comment(other, post, 'after the sign');
       assert.deepEqual(await next(), { data: { commentAdded: { content: 'after the sign' } } });
     });
   }

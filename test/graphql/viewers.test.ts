@@ -24,12 +24,8 @@ function watch(t: TestContext, currentOf: Access['currentOf'], count = 1) {
       ended.push(account.username);
       viewers.remove(subscriber);
     };
-    const subscriber = {
-      memory: undefined as never,
-      next: () => true,
-      taken: () => undefined,
-      end,
-    };
+    const rest = { memory: undefined as never, next: () => true, taken: () => undefined };
+    const subscriber = { ...rest, end };
     viewers.add(subscriber, account, (current) => void updated.push(current));
     return subscriber;
   });

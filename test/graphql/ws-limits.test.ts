@@ -6,27 +6,20 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { ConnectionMemory } from '../../dist/memory-pool.js';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { startEndpoint } from '../support/graphql-endpoint.ts';
-import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.ts';
+import { connectByHand, connectReady, subscribe } from '../support/ws-clients.ts';
 import { keepOthersServed } from '../support/prober.ts';
+import { times } from '../support/lists.ts';
 import { until } from '../support/until.ts';
 
 keepOthersServed();
 
 const subscription = 'subscription { commentAdded { content } }';
+const query = (at: number): object => subscribe(`q${at}`, '{ __typename }');
 const big = { data: { big: 'x'.repeat(200_000) } };
-function withExecute(run: () => typeof big | Promise<typeof big>): (engine: Engine) => Engine {
-  const execute: Engine['execute'] = async () => {
-    const result = await run();
-    return { json: JSON.stringify(result), codes: [], isRepeatable: false };
-  };
-  return (engine) => ({ ...engine, execute });
-}
-
-function sendInFragments({ socket }: HandClient, text: string): void {
-  for (let at = 0; at < text.length; at += 1) {
-    socket.send(text.charAt(at), { fin: at === text.length - 1 });
-  }
-}
+const withExecute = (run: () => typeof big | Promise<typeof big>) => (engine: Engine) => ({
+  ...engine,
+  execute: async () => ({ json: JSON.stringify(await run()), codes: [], isRepeatable: false }),
+});
 
 describe('messages', { concurrency: 4 }, () => {
   const env = { BODY_BYTES_MAX: '100000' };
@@ -69,27 +62,25 @@ describe('messages', { concurrency: 4 }, () => {
       const endpoint = await startEndpoint(t);
       const client = await connectReady(endpoint.port, { protocols: [name] });
       // A page of 90 subscriptions changes four times; each query is long enough to wait for a turn.
-      for (let round = 0; round < 4; round += 1) {
-        for (let id = 0; id < 90; id += 1) client.send(subscribe(`${round}.${id}`, subscription));
-        for (let id = 0; id < 90; id += 1) {
-          if (round < 3) client.send({ type: 'complete', id: `${round}.${id}` });
-        }
+      for (const round of times(4)) {
+        for (const id of times(90)) client.send(subscribe(`${round}.${id}`, subscription));
+        if (round === 3) break;
+        for (const id of times(90)) client.send({ type: 'complete', id: `${round}.${id}` });
       }
-      const query = '{ a }'.padEnd(600);
-      for (let count = 0; count < 300; count += 1) client.send(subscribe(`q${count}`, query));
-      for (let count = 0; count < 300; count += 1) {
-        assert.equal((await client.next()).type, 'error', `query ${count}`);
-      }
+      for (const at of times(300)) client.send(subscribe(`q${at}`, '{ a }'.padEnd(600)));
+      for (const at of times(300)) assert.equal((await client.next()).type, 'error', `query ${at}`);
       assert.equal(endpoint.subscriptions.count().subscribers, 90);
     });
   }
 
   // Each piece takes memory beside its bytes.
   test('a message in 256 fragments is read, one more closes with 1008', async (t) => {
-    const client = await connectByHand(startEndpoint(t));
-    sendInFragments(client, '{"type":"connection_init"}'.padEnd(256));
-    assert.equal((await client.next()).type, 'connection_ack');
-    sendInFragments(client, '{"type":"ping"}'.padEnd(257));
+    const client = await connectReady(startEndpoint(t));
+    for (const length of [256, 257]) {
+      for (const [at, character] of [...'{"type":"ping"}'.padEnd(length)].entries())
+        client.socket.send(character, { fin: at === length - 1 });
+      if (length === 256) assert.equal((await client.next()).type, 'pong');
+    }
     assert.equal((await client.closed).code, 1008);
   });
 });
@@ -143,23 +134,19 @@ describe('operations', { concurrency: 4 }, () => {
       executed += 1;
       return big;
     });
-    const client = await connectReady(
-      startEndpoint(t, { wrap, env: { REQUEST_MEMORY_BYTES_MAX: '8388608' } }),
-    );
+    const env = { REQUEST_MEMORY_BYTES_MAX: '8388608' };
+    const client = await connectReady(startEndpoint(t, { wrap, env }));
     client.socket.pause();
-    for (let count = 0; count < 90; count += 1) {
-      client.send(subscribe(`q${count}`, '{ __typename }'));
-    }
-    let seen = -1;
-    while (executed !== seen) {
+    for (const at of times(90)) client.send(query(at));
+    for (let seen = -1; executed !== seen;) {
       seen = executed;
-      for (let count = 0; count < 200; count += 1) await turn();
+      for (const _ of times(200)) await turn();
     }
     assert.ok(executed < 80, `${executed} executed though nothing is read`);
     client.socket.resume();
-    for (let count = 0; count < 90; count += 1) {
-      assert.deepEqual((await client.next()).payload, big, `round ${count}`);
-      assert.equal((await client.next()).id, `q${count}`, `round ${count}`);
+    for (const at of times(90)) {
+      assert.deepEqual((await client.next()).payload, big, `round ${at}`);
+      assert.equal((await client.next()).id, `q${at}`, `round ${at}`);
     }
   });
 
@@ -167,9 +154,7 @@ describe('operations', { concurrency: 4 }, () => {
     const waiting: ((result: typeof big) => void)[] = [];
     const wrap = withExecute(() => new Promise((resolve) => void waiting.push(resolve)));
     const client = await connectReady(startEndpoint(t, { wrap }));
-    for (let count = 0; count < 12; count += 1) {
-      client.send(subscribe(`q${count}`, '{ __typename }'));
-    }
+    for (const at of times(12)) client.send(query(at));
     client.send({ type: 'complete', id: 'q0' });
     await until('ten operations', () => waiting.length >= 10);
     await client.settle();
@@ -255,12 +240,10 @@ describe('peers', { concurrency: 4 }, () => {
   test('queues share one budget: the more sockets, the smaller each', async (t) => {
     const env = { REQUEST_MEMORY_BYTES_MAX: String(1024 * 1024) };
     const endpoint = await startEndpoint(t, { env });
-    const clients = [];
-    for (let count = 0; count < 16; count += 1) {
+    for (const _ of times(16)) {
       const client = await connectReady(endpoint.port);
       client.send(subscribe('s', subscription));
       client.socket.pause();
-      clients.push(client);
     }
     await until('16 subscribers', () => endpoint.subscriptions.count().subscribers >= 16);
     for (let sent = 0; endpoint.subscriptions.count().subscribers > 0 && sent < 2_000; sent += 1) {
