@@ -15,11 +15,7 @@ const name = 'Wilhelmine';
 const email = 'wilhelmine@example.org';
 const password = 'a jar of black ink';
 
-/** Everything that has an id, or a name of a file. */
-interface Ids {
-  readonly posts: readonly string[];
-  readonly comments: readonly string[];
-}
+type Ids = Readonly<Record<'posts' | 'comments', readonly string[]>>;
 
 /** All that the account can leave: records with and without its name, in every status. */
 async function write(server: TestServer, token: string): Promise<Ids> {
@@ -30,8 +26,7 @@ async function write(server: TestServer, token: string): Promise<Ids> {
   };
   const posts: string[] = [];
   for (const status of ['DRAFT', 'PUBLISHED', 'PENDING_MODERATION']) {
-    const input = '{title: "a", content: "b"}';
-    const id = await mutate(`createPost(createPostInput: ${input})`);
+    const id = await mutate('createPost(createPostInput: {title: "a", content: "b"})');
     await mutate(`updatePost(id: "${id}", changes: {status: ${status}}) { id }`);
     posts.push(id);
   }
@@ -63,8 +58,7 @@ async function readAll(server: TestServer, { posts, comments }: Ids, headers: ob
     const ids = path.startsWith('/comments') ? comments : posts;
     const paths = path.includes('{id}') ? ids.map((id) => path.replace('{id}', id)) : [path];
     for (const each of paths) {
-      const target = each.replace('{name}', 'a.txt').replace('/*', '/index.html');
-      await add(target);
+      await add(each.replace('{name}', 'a.txt').replace('/*', '/index.html'));
     }
   }
   for (const path of ['/posts', `/posts/${posts[1]}/comments`, '/files']) {
@@ -72,11 +66,8 @@ async function readAll(server: TestServer, { posts, comments }: Ids, headers: ob
       await add(`${path}?${query}`);
     }
   }
-  const asked = [
-    `{ allPosts { ${fields} } me { username email } }`,
-    ...posts.map((id) => `{ postById(postId: "${id}") { ${fields} } }`),
-  ];
-  for (const query of asked) {
+  const each = posts.map((id) => `{ postById(postId: "${id}") { ${fields} } }`);
+  for (const query of [`{ allPosts { ${fields} } me { username email } }`, ...each]) {
     seen.push(JSON.stringify(await post(server, { query }, { ...headers })));
     await add(`/graphql?query=${encodeURIComponent(query)}`);
   }
@@ -88,15 +79,9 @@ const holds = (text: string): boolean => /wilhelmine/i.test(text);
 for (const { name: place, skip, newUrl } of durableStores) {
   test(`an erased account is named nowhere any more, ${place}`, { skip }, async (t) => {
     const folder = await createDirectory(t);
-    const env = {
-      STORE_URL: await newUrl(t),
-      JWT_SECRET: 's'.repeat(32),
-      TOKEN_TTL_SECONDS: '3600',
-      REQUIRE_AUTH: 'owners',
-      LOG_REQUESTS: 'all',
-      ADMIN_PORT: '0',
-      UPLOAD_DIR: folder,
-    };
+    const tokens = { JWT_SECRET: 's'.repeat(32), TOKEN_TTL_SECONDS: '3600' };
+    const modes = { REQUIRE_AUTH: 'owners', LOG_REQUESTS: 'all', ADMIN_PORT: '0' };
+    const env = { STORE_URL: await newUrl(t), UPLOAD_DIR: folder, ...tokens, ...modes };
     const add = ['accounts', 'add', name, '--email', email, '--role', 'USER'];
     assert.equal((await runCommandHere(add, { env, input: `${password}\n` })).code, 0);
     const server = await startServer(t, { env });
@@ -130,10 +115,8 @@ for (const { name: place, skip, newUrl } of durableStores) {
     after.push(...server.logged.map((line) => JSON.stringify(line)));
     assert.ok(server.logged.length > 50);
     // Neither its id, which is derived from the name.
-    assert.deepEqual(
-      after.filter((text) => holds(text) || text.includes(id)),
-      [],
-    );
+    const naming = after.filter((text) => holds(text) || text.includes(id));
+    assert.deepEqual(naming, []);
 
     // What it has written is there, and belongs to nobody.
     const { body } = await post(server, { query: `{ allPosts { id authorId } }` }, admin);

@@ -9,6 +9,7 @@ import { readTrustedDocuments } from '../../dist/graphql/documents/trusted-docum
 import { decodeRequest } from '../../dist/graphql/http/messages.js';
 import { BoundedMap } from '../../dist/bounded-map.js';
 import { startGraphql, type TestGraphql } from '../support/graphql.ts';
+import { words } from '../support/lists.ts';
 import { createDirectory } from '../support/uploads.ts';
 
 const query = '{ allPosts { id } }';
@@ -81,8 +82,11 @@ test('texts are kept in 2 MiB: of those with 1,000 characters, the last 929', ()
 
 test('a bounded map keeps what was used last, within its bound', () => {
   const map = new BoundedMap<number>(30);
-  const shown = (): string => [...'abcdefg'].filter((name) => map.get(name) !== undefined).join('');
-  for (const name of 'abc') map.set(name, 1, 10);
+  const shown = (): string =>
+    words('a b c d e f g')
+      .filter((name) => map.get(name) !== undefined)
+      .join('');
+  for (const name of words('a b c')) map.set(name, 1, 10);
   assert.equal(map.use('a'), 1);
   for (const [name, size, kept] of [
     ['d', 10, 'acd'],

@@ -77,7 +77,7 @@ describe('messages', { concurrency: 4 }, () => {
   test('a message in 256 fragments is read, one more closes with 1008', async (t) => {
     const client = await connectReady(startEndpoint(t));
     for (const length of [256, 257]) {
-      for (const [at, character] of [...'{"type":"ping"}'.padEnd(length)].entries())
+      for (const [at, character] of '{"type":"ping"}'.padEnd(length).split('').entries())
         client.socket.send(character, { fin: at === length - 1 });
       if (length === 256) assert.equal((await client.next()).type, 'pong');
     }
