@@ -164,10 +164,8 @@ test('beyond the bound the oldest counts are dropped, the newest kept', () => {
   for (let index = 0; index < countedMax; index += 1) counts.add(`key ${index}`);
   assert.equal(counts.find('key 0').count, 1);
   counts.add('one more');
-  assert.deepEqual(
-    ['key 0', 'key 1', 'one more'].map((key) => counts.find(key).count),
-    [0, 1, 1],
-  );
+  const found = ['key 0', 'key 1', 'one more'].map((key) => counts.find(key).count);
+  assert.deepEqual(found, [0, 1, 1]);
 });
 
 const account = { id: '', username: 'ann', email: '', roles: [], passwordHash: 'hash' };

@@ -99,10 +99,8 @@ test('an article nested 64 levels is kept, one of 65 is refused', () => {
   const nest = (levels: number): Json => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   const before = { id: 1, title: 'x' };
   assert.ok(patched(before, { ...before, deep: nest(63) }));
-  assert.deepEqual(
-    places(() => patched(before, { ...before, deep: nest(64) })),
-    [''],
-  );
+  const found = places(() => patched(before, { ...before, deep: nest(64) }));
+  assert.deepEqual(found, ['']);
 });
 
 test('an article has 50,000 values after a patch too, and no more (R39)', () => {

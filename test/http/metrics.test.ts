@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
+import { testAtLength } from '../support/long.ts';
 import { skipPostgres } from '../support/postgres.ts';
 import { runProgram } from '../support/program.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
@@ -12,17 +13,16 @@ import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 import { connectReady } from '../support/ws-clients.ts';
 import { until } from '../support/until.ts';
 
-/** In this process. */
-async function start(context: TestContext, env: Readonly<Record<string, string>> = {}) {
-  const { url, port, adminUrl } = await startServer(context, { env: { ADMIN_PORT: '0', ...env } });
+async function start(context: TestContext, more: Readonly<Record<string, string>> = {}) {
+  const { url, port, adminUrl } = await startServer(context, { env: { ADMIN_PORT: '0', ...more } });
   return watch(url, port, adminUrl);
 }
 
-/** A process of its own, with a port of its own for `/metrics`. */
+/** A process of its own: what is open is shown there alone. */
 async function startApart(context: TestContext) {
   const program = await runProgram(context, { env: { ADMIN_PORT: '0' } });
   const { line, port } = await program.listening();
-  const { url, adminUrl } = JSON.parse(line) as { readonly url: string; readonly adminUrl: string };
+  const { url, adminUrl } = JSON.parse(line) as Record<'url' | 'adminUrl', string>;
   return watch(url, port, adminUrl);
 }
 
@@ -35,9 +35,11 @@ function watch(main: string, port: number, place: string) {
   };
   /** The value of the one line that begins so. */
   const valueOf = async (series: string): Promise<number> => {
-    const lines = (await read()).split('\n').filter((one) => one.startsWith(`${series} `));
-    assert.ok(lines.length <= 1, series);
-    return Number(lines[0]?.slice(series.length) ?? 0);
+    const [line, ...more] = (await read())
+      .split('\n')
+      .filter((one) => one.startsWith(`${series} `));
+    assert.equal(more.length, 0, series);
+    return Number(line?.slice(series.length) ?? 0);
   };
   return {
     main,
@@ -176,7 +178,8 @@ test('operations are counted by type and outcome, errors by code, over HTTP and 
   await reaches(operationsOf('unknown', 'refused'), refused + 1);
 });
 
-test('a store that is away is 0, and 1 once it is back', { skip: skipPostgres }, async (t) => {
+testAtLength('a store that is away is 0, and 1 once it is back', async (t) => {
+  if (skipPostgres) return t.skip(skipPostgres);
   const { reaches } = await start(t, { STORE_URL: await database.clearedDatabase() });
   await reaches('inkwell_store_up', 1);
   await database.stop();

@@ -128,19 +128,12 @@ suite('a multipart body', () => {
     );
   });
 
-  const broken: ReadonlyArray<readonly [string, string]> = [
-    ['a line that begins with the delimiter', `1\r\n--${boundary}x`],
-    ['a delimiter with one dash after it', `1\r\n--${boundary}-\r\n`],
-    ['a delimiter with a line feed only', `1\r\n--${boundary}\nContent-Disposition: form-data`],
-    ['a part after the close', `1\r\n--${boundary}--\r\n--${boundary}\r\n`],
-    ['a blank after a delimiter', `1\r\n--${boundary} \r\n`],
-  ];
-  for (const [what, rest] of broken) {
-    test(`is refused for ${what}`, async () => {
-      const start = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n`;
-      await assert.rejects(readParts([Buffer.from(start + rest)]), isInvalid);
-    });
-  }
+  test('is refused for a delimiter with something behind it, and for a part after the close', async () => {
+    const start = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--${boundary}`;
+    for (const rest of ['x', '-\r\n', '\nContent-Disposition: form-data', ' \r\n'])
+      await assert.rejects(readParts([Buffer.from(start + rest)]), isInvalid, rest);
+    await assert.rejects(readParts([Buffer.from(`${start}--\r\n--${boundary}\r\n`)]), isInvalid);
+  });
 
   test('is refused for a delimiter in a header block, also one that looks like a header', async () => {
     const named = 'Content-Disposition: form-data; name="a"';

@@ -67,7 +67,7 @@ describe('what is written is read by the request behind it', () => {
 });
 
 describe(
-  'what follows a response that ends the connection is never looked at',
+  'what follows a response that ends the connection is not read',
   { concurrency: true },
   () => {
     const ending: Readonly<Record<string, string>> = {
@@ -113,7 +113,7 @@ describe(
 );
 
 describe(
-  'bytes that are no request, upgrades and CONNECT wait for the responses in front',
+  'upgrades, CONNECT and what is no request wait for responses',
   { concurrency: true },
   () => {
     const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket');

@@ -82,15 +82,6 @@ test('a line has the client that a trusted proxy names, and what became of its r
   assert.deepEqual(found, ['200 false', '304 true']);
 });
 
-test('LOG_REQUESTS=errors, the default: what went well is no line', async (t) => {
-  const server = await startServer(t);
-  await server.fetch('/hello');
-  await server.fetch('/nowhere');
-  await server.send('POST', '/posts', {});
-  const found = server.logged.filter(({ event, ms }) => event === 'request' && Number(ms) <= 1_000);
-  assert.deepEqual(found, []);
-});
-
 /** The kit with a log of requests, around a route that fails and one that waits. */
 async function startLogged(
   context: TestContext,
@@ -111,17 +102,18 @@ const fault = {
   },
 };
 
-test('a status from 500 on is a warning, with `errors` and with `all`, not with `none`', async (t) => {
-  for (const [mode, count] of [
-    ['errors', 1],
-    ['all', 1],
-    ['none', 0],
+test('what went well is a line with `all` alone, a status from 500 on with `errors` too', async (t) => {
+  for (const [mode, due] of [
+    ['errors', ['warn 500']],
+    ['all', ['info 200', 'warn 500']],
+    ['none', []],
   ] as const) {
     const server = await startLogged(t, mode, fault);
-    assert.equal((await fetch(`http://127.0.0.1:${server.port}/fault`)).status, 500, mode);
-    const lines = await requestsOf(server, count);
+    for (const path of ['hello', 'fault'])
+      await (await fetch(`http://127.0.0.1:${server.port}/${path}`)).text();
+    const lines = await requestsOf(server, due.length);
     const found = lines.map(({ level, status }) => [level, status].join(' '));
-    assert.deepEqual(found, count === 0 ? [] : ['warn 500'], mode);
+    assert.deepEqual(found, due, mode);
   }
 });
 
@@ -174,17 +166,13 @@ test('a WebSocket is a line when it is opened, and one when it is closed', async
   const server = await startServer(t, all);
   const client = await connectByHand(server.port);
   const [opened] = await requestsOf(server, 1);
-  assert.deepEqual(
-    [opened?.['method'], opened?.['route'], opened?.['status'], opened?.['client']],
-    ['GET', '/graphql', 101, '127.0.0.1'],
-  );
+  const found = [opened?.['method'], opened?.['route'], opened?.['status'], opened?.['client']];
+  assert.deepEqual(found, ['GET', '/graphql', 101, '127.0.0.1']);
   client.socket.close(4123);
   const [closed] = await requestsOf(server, 1, 'websocket closed');
   assert.ok(closed);
-  assert.deepEqual(
-    [closed['code'], closed['requestId'], closed['client']],
-    [4123, opened?.['requestId'], '127.0.0.1'],
-  );
+  const ended = [closed['code'], closed['requestId'], closed['client']];
+  assert.deepEqual(ended, [4123, opened?.['requestId'], '127.0.0.1']);
   assert.ok(Number(closed['ms']) >= 0);
 });
 

@@ -52,7 +52,6 @@ describe('static files', () => {
     assert.equal(textOf(response), 'not really');
     assert.equal(headerOf(response, 'Content-Type'), 'image/png');
     assert.equal(headerOf(response, 'Cache-Control'), 'no-cache');
-    assert.equal(headerOf(response, 'X-Test'), 'yes');
     assert.match(headerOf(response, 'ETag') ?? '', /^W\/"[\w-]{22}"$/);
   });
 
@@ -71,20 +70,11 @@ describe('static files', () => {
   });
 
   it('sends a packed text packed to those who take gzip and plain to all others', async () => {
-    const cases: [string | undefined, boolean][] = [
-      ['gzip', true],
-      ['br;q=1.0, GZIP;q=0.5', true],
-      ['*', true],
-      ['x-gzip', true],
-      [undefined, false],
-      ['', false],
-      ['br', false],
-      ['gzip;q=0', false],
-      ['gzip; q=0.000, *', false],
-      ['*;q=0', false],
-    ];
+    const taking = ['gzip', 'br;q=1.0, GZIP;q=0.5', '*', 'x-gzip'];
     const endpoint = files();
-    for (const [accept, packed] of cases) {
+    const others = [undefined, '', 'br', 'gzip;q=0', 'gzip; q=0.000, *', '*;q=0'];
+    for (const accept of [...taking, ...others]) {
+      const packed = taking.includes(accept ?? '');
       const request = requestWith(accept === undefined ? {} : { 'accept-encoding': accept });
       const response = await endpoint(request, 'app.js');
       assert.equal(Buffer.isBuffer(response.body), packed, accept);

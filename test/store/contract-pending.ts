@@ -197,9 +197,7 @@ export function testPending(open: Open): void {
     assert.equal(await store.comments.remove(some.map(({ id }) => id)), true);
     assert.equal((await allOf(store.comments.pending.ofPost(post))).length, count - 500);
     assert.equal(await store.posts.remove(post), true);
-    assert.deepEqual(
-      (await allOf(store.comments.pending.all)).map(({ id }) => id),
-      [kept],
-    );
+    const found = (await allOf(store.comments.pending.all)).map(({ id }) => id);
+    assert.deepEqual(found, [kept]);
   });
 }

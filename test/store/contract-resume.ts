@@ -91,8 +91,9 @@ export function testResume(open: Open): void {
     assert.equal(all.length, 60);
     assert.deepEqual(new Set(all.map(({ comment }) => comment.id)), stored);
     const places = all.map((each) => each.place);
+    const seen = places;
     assert.deepEqual(
-      places,
+      seen,
       places.toSorted((a, b) => (a < b ? -1 : 1)),
     );
   });

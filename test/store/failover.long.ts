@@ -40,11 +40,8 @@ describe('nodes under load, after a failover', { skip }, () => {
       const doubled = heard.map((ids) => ids.length - new Set(ids).size);
       // In the stored order, between those that only the old primary had.
       for (const [at, ids] of heard.entries()) {
-        assert.deepEqual(
-          ids.filter((id) => there.has(id)),
-          stored,
-          `ids ${at}`,
-        );
+        const found = ids.filter((id) => there.has(id));
+        assert.deepEqual(found, stored, `ids ${at}`);
       }
       assert.deepEqual(new Set(doubled), new Set([0]));
       const refused = asked.filter(({ status }) => status !== 201);

@@ -31,7 +31,7 @@ async function comment(node: { readonly url: string }, content: string): Promise
 }
 
 test(
-  'after a failover, a backup and a restore, subscribers go on where they were (R41)',
+  'after a failover and a restore, subscribers go on where they were (R41)',
   { skip },
   async (t) => {
     const { url, primary, promote } = await startPair(t);

@@ -22,25 +22,21 @@ import { createDirectory } from '../support/uploads.ts';
 import { watching } from '../support/watching.ts';
 import { newOnce } from './contract-requests.ts';
 
-test(
-  'a database of the first version is brought up to date, not filled again',
-  { skip },
-  async (t) => {
-    const url = await database.emptyDatabase();
-    await migrateTo(url, 1);
-    await database.query(url, 'UPDATE inkwell.schema_state SET is_filled = true');
-    const logged: unknown[] = [];
-    const log: Log = (level, event, facts) =>
-      void logged.push([level, event, facts?.['from'], facts?.['usableFrom']]);
-    const options = { ...driverOptions({ log }), startSeconds: 5, mayCreate: true };
-    const opened = await openAccounts(url, options);
-    assert.deepEqual(await opened.accounts.list(), []);
-    assert.deepEqual(logged, [['info', 'schema migrated', 1, 11]]);
-    await opened.close();
-    const second = await openOn(t, url);
-    assert.equal((await allOf(second.posts.all)).length, 0);
-  },
-);
+test('a database of the first version is brought up to date', { skip }, async (t) => {
+  const url = await database.emptyDatabase();
+  await migrateTo(url, 1);
+  await database.query(url, 'UPDATE inkwell.schema_state SET is_filled = true');
+  const logged: unknown[] = [];
+  const log: Log = (level, event, facts) =>
+    void logged.push([level, event, facts?.['from'], facts?.['usableFrom']]);
+  const options = { ...driverOptions({ log }), startSeconds: 5, mayCreate: true };
+  const opened = await openAccounts(url, options);
+  assert.deepEqual(await opened.accounts.list(), []);
+  assert.deepEqual(logged, [['info', 'schema migrated', 1, 11]]);
+  await opened.close();
+  const second = await openOn(t, url);
+  assert.equal((await allOf(second.posts.all)).length, 0);
+});
 
 test('nodes of the build with 14 steps run beside those of this one', { skip }, async (t) => {
   const url = await database.emptyDatabase();
@@ -90,38 +86,31 @@ test('nodes of the build with 14 steps run beside those of this one', { skip }, 
   assert.notDeepEqual(await database.query(url, version), [read]);
 });
 
-test(
-  'nodes that know no date of publication run beside those of this build',
-  { skip },
-  async (t) => {
-    const url = await database.emptyDatabase();
-    await migrateTo(url, 17);
-    const [published, draft] = [randomUUID(), randomUUID()];
-    const insert = 'INSERT INTO inkwell.posts (id, title, content, status, created_at)';
-    await database.query(
-      url,
-      `${insert} VALUES ('${published}', 'a', 'b', 'PUBLISHED', '2026-01-01T00:00:00'),
+test('nodes without dates of publication run beside those of this build', { skip }, async (t) => {
+  const url = await database.emptyDatabase();
+  await migrateTo(url, 17);
+  const [published, draft] = [randomUUID(), randomUUID()];
+  const insert = 'INSERT INTO inkwell.posts (id, title, content, status, created_at)';
+  await database.query(
+    url,
+    `${insert} VALUES ('${published}', 'a', 'b', 'PUBLISHED', '2026-01-01T00:00:00'),
       ('${draft}', 'a', 'b', 'DRAFT', '2026-01-01T00:00:00');
     UPDATE inkwell.schema_state SET is_filled = true`,
-    );
-    const { posts } = await openOn(t, url);
-    assert.equal((await posts.find(published))?.publishedAt, '2026-01-01T00:00:00');
-    assert.equal((await posts.find(draft))?.publishedAt, null);
-    // As that build publishes a post: its date is that of the clock of the database.
-    const seconds = `SELECT extract(epoch FROM (now() AT TIME ZONE 'UTC' - published_at::timestamp))
+  );
+  const { posts } = await openOn(t, url);
+  assert.equal((await posts.find(published))?.publishedAt, '2026-01-01T00:00:00');
+  assert.equal((await posts.find(draft))?.publishedAt, null);
+  // As that build publishes a post: its date is that of the clock of the database.
+  const seconds = `SELECT extract(epoch FROM (now() AT TIME ZONE 'UTC' - published_at::timestamp))
     BETWEEN 0 AND 60 AS is_now FROM inkwell.posts WHERE id = '${draft}'`;
-    await database.query(
-      url,
-      `UPDATE inkwell.posts SET status = 'PUBLISHED' WHERE id = '${draft}'`,
-    );
-    assert.deepEqual(await database.query(url, seconds), [{ is_now: true }]);
-    const date = (await posts.find(draft))?.publishedAt ?? '';
-    assert.equal(parseLocalDateTime(date), date);
-    await posts.update(draft, { status: 'DRAFT' });
-    await posts.update(draft, { status: 'PUBLISHED' });
-    assert.equal((await posts.find(draft))?.publishedAt, date);
-  },
-);
+  await database.query(url, `UPDATE inkwell.posts SET status = 'PUBLISHED' WHERE id = '${draft}'`);
+  assert.deepEqual(await database.query(url, seconds), [{ is_now: true }]);
+  const date = (await posts.find(draft))?.publishedAt ?? '';
+  assert.equal(parseLocalDateTime(date), date);
+  await posts.update(draft, { status: 'DRAFT' });
+  await posts.update(draft, { status: 'PUBLISHED' });
+  assert.equal((await posts.find(draft))?.publishedAt, date);
+});
 
 test('the dates of the 10,000 posts that were removed last are kept', { skip }, async (t) => {
   const url = await database.emptyDatabase();

@@ -97,11 +97,8 @@ describe('a write under a key on PostgreSQL', { skip }, () => {
         store.posts.remove(id, { once }),
         other.comments.remove([comment], { once }),
       ]);
-      assert.deepEqual(
-        ends.map((end) => end.status),
-        ['fulfilled', 'fulfilled'],
-        `round ${round}`,
-      );
+      const seen = ends.map((end) => end.status);
+      assert.deepEqual(seen, ['fulfilled', 'fulfilled'], `round ${round}`);
     }
     const [found] = await database.query(
       url,

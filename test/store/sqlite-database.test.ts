@@ -93,23 +93,19 @@ it('a write goes on 20 ms after another process has given its lock back', only, 
   assert.equal(await Promise.race([created, pause(500, 'waits')]), 'stored');
 });
 
-it(
-  'a request sees what another server acknowledged before, in the same iteration too',
-  only,
-  async (t) => {
-    const path = await newSqliteFile(t);
-    const store = await openOn(t, toSqliteUrl(path));
-    const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
-    await openOn(t, toSqliteUrl(path));
-    store.changes();
-    const isThere = (): boolean => store.posts.find(id) !== undefined;
-    assert.ok(isThere());
-    inSqlite(path, (database) => database.exec('DELETE FROM posts'));
-    // Node runs microtasks between two sockets that one phase of the event loop reads.
-    await Promise.resolve();
-    assert.ok(!isThere());
-  },
-);
+it('a request sees what another server acknowledged before', only, async (t) => {
+  const path = await newSqliteFile(t);
+  const store = await openOn(t, toSqliteUrl(path));
+  const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
+  await openOn(t, toSqliteUrl(path));
+  store.changes();
+  const isThere = (): boolean => store.posts.find(id) !== undefined;
+  assert.ok(isThere());
+  inSqlite(path, (database) => database.exec('DELETE FROM posts'));
+  // Node runs microtasks between two sockets that one phase of the event loop reads.
+  await Promise.resolve();
+  assert.ok(!isThere());
+});
 
 it('a write that waits 2 s for the lock of another process is refused', only, async (t) => {
   const since = performance.now();
@@ -176,8 +172,9 @@ describe('the schema of a SQLite file', { skip: skipSqlite }, () => {
     // What is published has been so since it was created (R49).
     const [isDraft, ...published] = await allOf(second.posts.all);
     assert.equal(isDraft?.publishedAt, null);
+    const found = published.map(({ publishedAt }) => publishedAt);
     assert.deepEqual(
-      published.map(({ publishedAt }) => publishedAt),
+      found,
       published.map(({ createdAt }) => createdAt),
     );
     assert.equal(published.length, 2);

@@ -127,10 +127,8 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
       async () => store.todos.create({ title: 'a', completed: false }),
     ];
     const ended = await Promise.allSettled(writes.map(async (write) => write()));
-    assert.deepEqual(
-      ended.map(({ status }) => status),
-      ['rejected', 'rejected'],
-    );
+    const found = ended.map(({ status }) => status);
+    assert.deepEqual(found, ['rejected', 'rejected']);
     await assert.doesNotReject(async () => store.posts.create(draft));
     assert.equal((await allOf(store.posts.all)).length, 4);
   });

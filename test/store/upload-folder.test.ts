@@ -42,10 +42,8 @@ suite('the folder of a run', () => {
     await living.sweep();
     await createUploads({ directory });
     const after = await readdir(directory);
-    assert.deepEqual(
-      before.filter((name) => !after.includes(name)),
-      [dead],
-    );
+    const found = before.filter((name) => !after.includes(name));
+    assert.deepEqual(found, [dead]);
     assert.equal(after.length, before.length);
   });
 
