@@ -6,13 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { bare, blocksOf, sectionOf, tableOf } from './support/markdown.ts';
 import { layers, rooms } from './support/rooms.ts';
-import {
-  findCycle,
-  projectFolder,
-  readSources,
-  toSourceFile,
-  type SourceFile,
-} from './support/source.ts';
+import { findCycle, projectFolder, readSources } from './support/source.ts';
+import { toSourceFile, type SourceFile } from './support/source.ts';
 
 /** The one place (a file, or a folder and all in it) that knows an npm package. */
 const ownerOf: Readonly<Record<string, readonly string[]>> = {
@@ -135,10 +130,8 @@ for (const [what, find] of Object.entries(findings)) {
 
 test('the rooms stand on the map and in the picture in the order and layers of the plan', () => {
   const listed = tableOf(sectionOf(read('src/README.md'), '## The rooms'));
-  assert.deepEqual(
-    listed.map(([room = '']) => bare(room).replace(/\/$|\.ts$/, '')),
-    Object.keys(rooms).toReversed(),
-  );
+  const onMap = listed.map(([room = '']) => bare(room).replace(/\/$|\.ts$/, ''));
+  assert.deepEqual(onMap, Object.keys(rooms).toReversed());
   const [picture] = blocksOf(sectionOf(read('docs/architecture.md'), '## The rooms'));
   const drawn = picture?.text.trim().split('\n');
   assert.deepEqual(

@@ -49,17 +49,14 @@ const proxies: Readonly<Record<string, Proxy>> = {
         ['/var/log/nginx', folder],
       ]);
       await writeFile(join(folder, 'site.conf'), site);
-      const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-        .map((one) => `${one}_temp_path ${folder}/${one};`)
-        .join('\n');
-      const user = process.getuid?.() === 0 ? 'user root;' : '';
-      const main = join(folder, 'nginx.conf');
-      await writeFile(
-        main,
-        `${user} daemon off; pid ${folder}/pid; error_log stderr; events {}
-         http { ${places} include ${folder}/site.conf; }`,
+      const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (one) => `${one}_temp_path ${folder}/${one};`,
       );
-      return ['-p', folder, '-c', main];
+      const user = process.getuid?.() === 0 ? 'user root;' : '';
+      const main = `${user} daemon off; pid ${folder}/pid; error_log stderr; events {}
+        http { ${places.join('\n')} include ${folder}/site.conf; }`;
+      await writeFile(join(folder, 'nginx.conf'), main);
+      return ['-p', folder, '-c', join(folder, 'nginx.conf')];
     },
   },
   Caddy: {
@@ -107,12 +104,8 @@ async function startProxy(t: TestContext, { program, prepare }: Proxy) {
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
     return response;
   };
-  await until('an answer', () =>
-    ask('GET /hello').then(
-      ({ statusCode }) => statusCode === 200,
-      () => false,
-    ),
-  );
+  const answers = async (): Promise<boolean> => (await ask('GET /hello')).statusCode === 200;
+  await until('an answer', () => answers().catch(() => false));
   return { node, port, ask };
 }
 

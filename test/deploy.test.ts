@@ -61,11 +61,7 @@ const words: readonly (readonly [what: string, texts: readonly string[], says: R
     [compose, kubernetes, unit, instance],
     /REQUIRE_AUTH(?:=|: |, value: )owners/,
   ],
-  [
-    'has the admin port',
-    [compose, kubernetes, unit, alerts],
-    /^(?![^]*9090(?!, the port of))[^]*9464/,
-  ],
+  ['has its port', [compose, kubernetes, unit, alerts], /^(?![^]*9090(?!, the port of))[^]*9464/],
   ['migrates first', [kubernetes], /initContainers:\n +- name: migrate\n.*\n +args: .*'migrate'\]/],
   ['backs up the database', [compose, kubernetes], /pg_dump --format=custom/],
   [

@@ -100,6 +100,7 @@ test('a result tells of 20 short errors, and that there are more', async (t) => 
   const blanks = Array.from({ length: 30 }, (_, at) => `a${at}: ${blank}`).join(' ');
   for (const [query, input] of [
     [`{ ${'x '.repeat(500)} }`],
+    [`{ ${'x'.repeat(300)} }`],
     [`{ ${'x'.repeat(100_000)} }`],
     [create, { title: 'a', content: 'b', ...unknown }],
     [create, { title: 'x'.repeat(100_000) }],

@@ -60,12 +60,9 @@ test('a failed load of the engine is logged, and tried again at the next request
   const endpoint = join(folder, 'dist', 'graphql', 'endpoint.js');
   await rename(endpoint, `${endpoint}.away`);
   const program = await runProgram(t, { file });
-  const { port } = await program.listening();
-  const ask = async (): Promise<number> => {
-    const headers = { 'Content-Type': 'application/json' };
-    const request = { method: 'POST', headers, body: JSON.stringify({ query: titles }) };
-    return (await fetch(`http://127.0.0.1:${port}/graphql`, request)).status;
-  };
+  const { url } = await program.listening();
+  const ask = async (): Promise<number> =>
+    (await fetch(`${url}/graphql?query=${encodeURIComponent(titles)}`)).status;
   assert.equal(await ask(), 500);
   assert.match(program.output(), /the GraphQL endpoint cannot be loaded/);
   await rename(`${endpoint}.away`, endpoint);

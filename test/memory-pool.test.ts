@@ -31,10 +31,8 @@ test('what has no end in sight has an eighth, a connection a 64th, and takes not
   assert.equal(first?.grow(16_384 + 1_000_001), false);
   assert.ok(first?.grow(16_384 + 1_000_000));
   assert.equal(memories[0]?.openLasting().grow(1), false);
-  assert.deepEqual(
-    [pool.bytes, pool.lastingBytes, memories[0]?.bytes],
-    [1_000_000, 1_000_000, 1_016_384],
-  );
+  assert.deepEqual([pool.bytes, memories[0]?.bytes], [1_000_000, 1_016_384]);
+  assert.equal(pool.lastingBytes, 1_000_000);
   assert.ok(second?.grow(500_000));
   const taken = memories.slice(2).filter((memory) => memory.openLasting().grow(1_016_384));
   assert.equal(taken.length, 6);
@@ -70,11 +68,8 @@ test('a connection holds what it opens, and what is handed to it', () => {
 });
 
 test('any history of holders leaves the sum of what they hold, within the bound where it can be kept', () => {
-  const step = fc.record({
-    holder: fc.nat(4),
-    act: fc.constantFrom('grow', 'release'),
-    bytes: fc.nat(600),
-  });
+  const acts = fc.constantFrom('grow', 'release');
+  const step = fc.record({ holder: fc.nat(4), act: acts, bytes: fc.nat(600) });
   fc.assert(
     fc.property(fc.array(step), (steps) => {
       const pool = new MemoryPool(8_000 / 7);

@@ -40,33 +40,21 @@ function textsBelow(folder: string): string {
     .join('\n');
 }
 
+const packages = Object.keys(manifest.dependencies);
 const methods = new Map<string, string[]>();
 for (const { method, path } of routes) methods.set(path, [...(methods.get(path) ?? []), method]);
+
+const toRow = ({ name, fallback, unit, meaning }: (typeof settings)[keyof typeof settings]) => {
+  return [name, fallback, unit, meaning];
+};
 
 /** The first cells of the rows of each table, and what the program has. */
 const tables: readonly (readonly [page: string, heading: string, rows: readonly string[][]])[] = [
   ['contract.md', '## 4. Routes', [...methods].map(([path, names]) => [path, names.join(', ')])],
-  [
-    'settings.md',
-    '## Table of settings',
-    Object.values(settings).map(({ name, fallback, unit, meaning }) => [
-      name,
-      fallback,
-      unit,
-      meaning,
-    ]),
-  ],
-  [
-    'errors.md',
-    '## Error codes',
-    Object.entries(httpStatusOf).map(([code, status]) => [code, String(status)]),
-  ],
+  ['settings.md', '## Table of settings', Object.values(settings).map(toRow)],
+  ['errors.md', '## Error codes', Object.entries(httpStatusOf).map((row) => row.map(String))],
   ['graphql.md', '### Codes and their statuses', graphqlCodes.map((code) => [code])],
-  [
-    'development.md',
-    '## Packages at run time',
-    Object.keys(manifest.dependencies).map((name) => [name]),
-  ],
+  ['development.md', '## Packages at run time', packages.map((name) => [name])],
 ];
 
 describe('the documents', () => {

@@ -189,6 +189,11 @@ test('a subscription is a stream wherever events are acceptable', async (t) => {
       await response.body?.cancel();
     }
   }
+  for (const accept of ['text/event-stream, application/json', '*/*, text/event-stream']) {
+    const response = await ask(server, { query }, accept);
+    assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/, accept);
+    await response.body?.cancel();
+  }
   for (const accept of ['application/json', 'application/json, text/event-stream;q=0']) {
     assert.equal((await ask(server, subscription, accept)).status, 400, accept);
   }

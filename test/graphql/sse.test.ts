@@ -5,18 +5,12 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { wantsEvents } from '../../dist/graphql/http/messages.js';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
 import { assertWithin } from '../support/pace.ts';
 import { keepOthersServed } from '../support/prober.ts';
 import { connectRaw } from '../support/raw-client.ts';
-import {
-  askEvents,
-  completeEvent,
-  type EventReader,
-  nextEvent,
-  withoutId,
-} from '../support/sse-client.ts';
+import { askEvents, completeEvent, type EventReader } from '../support/sse-client.ts';
+import { nextEvent, withoutId } from '../support/sse-client.ts';
 import { startServer } from '../support/server.ts';
 import { until, within } from '../support/until.ts';
 
@@ -205,19 +199,4 @@ describe('of streams', { concurrency: 4 }, () => {
     await until('all but seven streams ended', () => endpoint.streams.size <= 7);
     await subscribe(endpoint);
   });
-});
-
-test('events are answered where the client likes them best', () => {
-  const urql =
-    'application/graphql-response+json, application/graphql+json, application/json, ' +
-    'text/event-stream, multipart/mixed';
-  const preferring = urql.replace('stream', 'stream;q=1').replaceAll('json,', 'json;q=0.9,');
-  const likes = ['text/event-stream', 'text/event-stream, application/json', preferring];
-  for (const accept of [...likes, '*/*, text/event-stream', 'text/event-stream, */*']) {
-    assert.equal(wantsEvents({ header: () => accept }), true, accept);
-  }
-  const others = [undefined, '*/*', 'application/json', 'text/event-stream;q=0', urql];
-  for (const accept of [...others, 'application/json, text/event-stream;q=0.5']) {
-    assert.equal(wantsEvents({ header: () => accept }), false, accept);
-  }
 });

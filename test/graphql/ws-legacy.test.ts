@@ -21,11 +21,7 @@ type Dialogue = readonly [name: string, sent: readonly (object | string)[], due:
 const dialogues: readonly Dialogue[] = [
   ['start, data, complete', [init, start('1', typename)], 'connection_ack, data 1, complete 1'],
   ['stop of an unknown id is ignored', [init, { type: 'stop', id: 'a' }], 'connection_ack'],
-  [
-    'an operation waits for the ack',
-    [start('1', typename), init],
-    'connection_ack, data 1, complete 1',
-  ],
+  ['a start waits', [start('1', typename), init], 'connection_ack, data 1, complete 1'],
   ['a newer operation waits for it too', [newer, init], 'connection_ack, next 1, complete 1'],
   [
     'an operation stopped before the acknowledgement never runs',
