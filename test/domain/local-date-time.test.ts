@@ -50,19 +50,12 @@ const refused: readonly string[] = [
   `),
 ];
 
-for (const [written, texts] of Object.entries(accepted)) {
-  for (const given of words(texts)) {
-    test(`reads ${given} as ${written}`, () => {
-      assert.equal(parseLocalDateTime(given), written);
-    });
+test('a date-time is read in every form that is accepted, and in no other', () => {
+  for (const [written, texts] of Object.entries(accepted)) {
+    for (const given of words(texts)) assert.equal(parseLocalDateTime(given), written, given);
   }
-}
-
-for (const given of refused) {
-  test(`refuses ${JSON.stringify(given.slice(0, 50))}`, () => {
-    assert.equal(parseLocalDateTime(given), undefined);
-  });
-}
+  for (const given of refused) assert.equal(parseLocalDateTime(given), undefined, given);
+});
 
 test('a date is written as a UTC clock shows it, with the shortest fraction', () => {
   for (const [written, date] of Object.entries({
@@ -78,14 +71,12 @@ test('a date is written as a UTC clock shows it, with the shortest fraction', ()
 });
 
 test('every date that is written can be read, and stands for the same instant', () => {
-  const any = fc.property(fc.date({ noInvalidDate: true }), (date) => {
+  const any = fc.date({ noInvalidDate: true });
+  const usual = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) });
+  const exact = fc.property(any, usual, (date, near) => {
     const written = formatLocalDateTime(date);
     assert.equal(parseLocalDateTime(written), written);
-  });
-  fc.assert(any);
-  const usual = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) });
-  const exact = fc.property(usual, (date) => {
-    assert.equal(Date.parse(`${formatLocalDateTime(date)}Z`), date.getTime());
+    assert.equal(Date.parse(`${formatLocalDateTime(near)}Z`), near.getTime());
   });
   fc.assert(exact);
 });

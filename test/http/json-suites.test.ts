@@ -96,9 +96,4 @@ test('naughty strings come back exactly, or are refused for being blank', async 
   };
   for (let at = 0; at < strings.length; at += 32)
     await Promise.all(strings.slice(at, at + 32).map(check));
-  for (const title of strings) await server.send('POST', '/api/todos', { title });
-  const todos = (await (await server.fetch('/api/todos')).json()) as { title: string }[];
-  const found = todos.slice(3).map(({ title }) => title);
-  const kept = strings.filter((text) => text.trim() !== '');
-  assert.deepEqual(found, kept);
 });

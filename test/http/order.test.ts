@@ -44,30 +44,24 @@ async function startCounting(t: TestContext, env: Readonly<Record<string, string
   return { ...kit, client, slow, asked: () => asked };
 }
 
-describe('what is written is read by the request behind it', () => {
-  test('PUT and POST before GET, in one packet', async (t) => {
-    const server = await startServer(t);
-    const [post] = (await (await server.fetch('/posts')).json()) as { id: string }[];
-    const json = 'Content-Type: application/json';
-    const path = `/posts/${post?.id}`;
-    const client = await connectRaw(t, server.port);
-    const texts = ['one', 'two', 'three'];
-    client.send(
-      texts
-        .map(
-          (title) => send(`PUT ${path}`, JSON.stringify({ title, content: 'c' }), json) + get(path),
-        )
-        .join(''),
-    );
-    for (const title of texts) {
-      assert.equal((await client.response()).status, 204, title);
-      assert.ok((await client.response()).body.includes(`"title":"${title}"`), title);
-    }
-  });
+test('what is written is read by the request behind it: PUT and POST before GET, in one packet', async (t) => {
+  const server = await startServer(t);
+  const [post] = (await (await server.fetch('/posts')).json()) as { id: string }[];
+  const json = 'Content-Type: application/json';
+  const path = `/posts/${post?.id}`;
+  const client = await connectRaw(t, server.port);
+  const texts = ['one', 'two', 'three'];
+  const put = (title: string): string =>
+    send(`PUT ${path}`, JSON.stringify({ title, content: 'c' }), json);
+  client.send(texts.map((title) => put(title) + get(path)).join(''));
+  for (const title of texts) {
+    assert.equal((await client.response()).status, 204, title);
+    assert.ok((await client.response()).body.includes(`"title":"${title}"`), title);
+  }
 });
 
 describe(
-  'what follows a response that ends the connection is not read',
+  'behind a response that ends the connection nothing is read',
   { concurrency: true },
   () => {
     const ending: Readonly<Record<string, string>> = {

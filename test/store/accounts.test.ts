@@ -129,26 +129,15 @@ function describeTexts(open: Open): void {
   });
 }
 
-/** Accounts in front of those that a store keeps, and each question to the store. */
-function createFixture() {
+it('a login asks the store once, whether its name is given, kept or nobody’s', async () => {
   const asked: string[] = [];
-  const given = { ...bob, username: 'both' };
-  const kept = { ...bob, username: 'kept' };
-  const find = (username: string): Account | undefined => {
-    asked.push(username);
-    return username === 'nobody' ? undefined : kept;
-  };
-  return { given, kept, asked, accounts: createAccounts([given], { find }) };
-}
-
-describe('accounts that are given and kept', () => {
-  it('ask the store once for a login, whether the name is given, kept or nobody’s', async () => {
-    const { accounts, asked, given, kept } = createFixture();
-    // At a token nothing has to be hidden.
-    assert.equal(accounts.find('both'), given);
-    assert.equal(await accounts.findForLogin('both'), given);
-    assert.equal(await accounts.findForLogin('kept'), kept);
-    assert.equal(await accounts.findForLogin('nobody'), undefined);
-    assert.deepEqual(asked, ['both', 'kept', 'nobody']);
-  });
+  const [given, kept] = ['both', 'kept'].map((username) => ({ ...bob, username }));
+  const find = (username: string): Account | undefined =>
+    asked.push(username) > 0 && username !== 'nobody' ? kept : undefined;
+  const accounts = createAccounts([given ?? bob], { find });
+  // At a token nothing has to be hidden.
+  assert.equal(accounts.find('both'), given);
+  for (const [name, found] of Object.entries({ both: given, kept, nobody: undefined }))
+    assert.equal(await accounts.findForLogin(name), found, name);
+  assert.deepEqual(asked, ['both', 'kept', 'nobody']);
 });

@@ -27,8 +27,8 @@ test('a database of the first version is brought up to date', { skip }, async (t
   await migrateTo(url, 1);
   await database.query(url, 'UPDATE inkwell.schema_state SET is_filled = true');
   const logged: unknown[] = [];
-  const log: Log = (level, event, facts) =>
-    void logged.push([level, event, facts?.['from'], facts?.['usableFrom']]);
+  const log: Log = (level, event, { from, usableFrom } = {}) =>
+    void logged.push([level, event, from, usableFrom]);
   const options = { ...driverOptions({ log }), startSeconds: 5, mayCreate: true };
   const opened = await openAccounts(url, options);
   assert.deepEqual(await opened.accounts.list(), []);

@@ -11,7 +11,6 @@ import { codeOf } from '../../dist/errors.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openStore } from '../../dist/store/open.js';
 import { openStore as openPostgresStore } from '../../dist/store/postgres/open.js';
-import { changing, toDraft } from '../support/article-texts.ts';
 import { allOf, pluck, times } from '../support/lists.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
@@ -121,25 +120,6 @@ test('a start warns of a database that may lose acknowledged writes', { skip }, 
   await database.query(url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
   await openOn(t, url, { log });
   assert.deepEqual(events, ['database may lose acknowledged writes']);
-});
-
-test('no change of an article gives it a version that it had', { skip }, async (t) => {
-  const url = await database.emptyDatabase();
-  const { articles } = await openOn(t, url);
-  const version = async (): Promise<unknown> =>
-    (await database.query(url, 'SELECT version FROM inkwell.articles WHERE id = 1'))[0]?.[
-      'version'
-    ];
-  const versions = new Set<unknown>();
-  for (const title of ['a', 'b', 'c']) {
-    await articles.change(1, changing({ title }));
-    versions.add(await version());
-    await articles.save(toDraft({ id: 1, title }));
-    versions.add(await version());
-    // As after a failover to a copy that had not heard of it.
-    await database.query(url, 'UPDATE inkwell.articles SET version = 7');
-  }
-  assert.equal(versions.size, 6);
 });
 
 test('PostgreSQL is refused with one line where the package is missing', async (t) => {

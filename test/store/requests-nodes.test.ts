@@ -5,6 +5,7 @@ import { describe, test, type TestContext } from 'node:test';
 import type { Once, Store } from '../../dist/store/store.js';
 import { toDraft } from '../support/article-texts.ts';
 import { allOf, times } from '../support/lists.ts';
+import { isLong } from '../support/long.ts';
 import { made } from '../support/made.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
 import { database } from '../support/shared-postgres.ts';
@@ -88,7 +89,7 @@ describe('a write under a key on PostgreSQL', { skip }, () => {
   test('of a comment and of its post at once never waits in a circle', async (t) => {
     const { url, store } = await open(t);
     const other = await openOn(t, url);
-    for (const round of times(5)) {
+    for (const round of times(isLong ? 5 : 2)) {
       const { id } = made(await store.posts.create(text('a')));
       const all = await Promise.all(times(500).map(async () => store.comments.add(id, 'c')));
       const once = newOnce();

@@ -34,17 +34,12 @@ export interface DurableOptions extends Bounds {
   readonly wrap?: (index: DurableFileIndex) => DurableFileIndex;
 }
 
-export interface Durable {
-  readonly uploads: Uploads;
-  readonly logged: (readonly [event: string, facts: Readonly<Record<string, unknown>>])[];
-}
-
 /** Closed with the test. */
 export async function openDurable(
   { openFileIndex, requests }: Pick<Store, 'openFileIndex' | 'requests'>,
   context: TestContext,
   { wrap = (index): DurableFileIndex => index, ...options }: DurableOptions,
-): Promise<Durable> {
+) {
   assert.ok(openFileIndex);
   const logged: [string, Readonly<Record<string, unknown>>][] = [];
   const uploads = await openUploads({

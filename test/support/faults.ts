@@ -3,18 +3,16 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-interface Faults {
+export const faults = {
   /** The code of the error. */
-  code: string;
+  code: 'EIO',
   /** The call that fails, counted from now on; 0: none. */
-  failAt: number;
+  failAt: 0,
   /** The maximum number of bytes that one call writes. */
-  writeBytesMax: number;
+  writeBytesMax: Infinity,
   /** Paths in the order in which they were flushed. */
-  synced: string[];
-}
-
-export const faults: Faults = { code: 'EIO', failAt: 0, writeBytesMax: Infinity, synced: [] };
+  synced: [] as string[],
+};
 
 type Call = (...args: unknown[]) => unknown;
 type Callback = (error: unknown, ...values: unknown[]) => void;
@@ -22,17 +20,14 @@ type Callback = (error: unknown, ...values: unknown[]) => void;
 /** Descriptors of files in these folders. */
 const opened = new Set<unknown>();
 
-function isOurs(path: unknown): boolean {
-  return String(path).includes('uploads-test-');
-}
+const isOurs = (path: unknown): boolean => String(path).includes('uploads-test-');
 
 /** The error with which the call on this path or descriptor fails, if it does. */
 function faultOf(subject: unknown): Error | undefined {
   if (faults.failAt === 0 || !(opened.has(subject) || isOurs(subject))) return undefined;
   faults.failAt -= 1;
-  return faults.failAt > 0
-    ? undefined
-    : Object.assign(new Error('injected'), { code: faults.code });
+  if (faults.failAt > 0) return undefined;
+  return Object.assign(new Error('injected'), { code: faults.code });
 }
 
 function replace(owner: object, name: string, toGuarded: (real: Call) => Call): void {

@@ -9,14 +9,14 @@ import { type Handler, textResponse } from '../../dist/http/message.js';
 import { HttpServer, type UpgradeListener } from '../../dist/http/server/server.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
-import type { LogFacts, LogLevel } from '../../dist/log.js';
+import type { Log } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
 import { createScheduler } from '../../dist/scheduler.js';
 import { announce } from './announce.ts';
 import { connectRaw } from './raw-client.ts';
 import type { LogRecord } from './server.ts';
 
-export interface HttpKitOptions {
+interface HttpKitOptions {
   /** Handlers by method and path, `GET /slow`. There is a `GET /hello` beside them. */
   readonly routes: Readonly<Record<string, Handler>>;
   readonly env?: Readonly<Record<string, string>>;
@@ -37,9 +37,7 @@ export async function startHttp(
 ) {
   const config = readConfig(env);
   const logged: LogRecord[] = [];
-  const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
-    logged.push({ ...facts, level, event });
-  };
+  const log: Log = (level, event, facts) => void logged.push({ ...facts, level, event });
   const find = createRouter(
     Object.entries({ 'GET /hello': hello, ...routes }).map(([route, handler]) => {
       const [method = '', path = ''] = route.split(' ');
@@ -55,8 +53,7 @@ export async function startHttp(
       ...listener,
       respond(connection, message) {
         const { outgoing } = message;
-        due.add(outgoing);
-        outgoing.once('close', () => due.delete(outgoing));
+        due.add(outgoing.once('close', () => due.delete(outgoing)));
         return listener.respond(connection, message);
       },
     },
@@ -98,9 +95,7 @@ type Gate = ReturnType<typeof gate>;
 /** A promise and the function that fulfils it. */
 export function gate() {
   let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
+  const opened = new Promise<void>((resolve) => (open = resolve));
   return { opened, open };
 }
 

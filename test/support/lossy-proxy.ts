@@ -18,22 +18,13 @@ import type { Ending } from './server.ts';
 
 const fates = ['whole', 'unsent', 'unanswered', 'torn'] as const;
 
-export interface LossyProxy {
-  readonly port: number;
-  /** Requests by their fate. */
-  readonly counts: Readonly<Record<(typeof fates)[number], number>>;
-  /** Cuts all connections that have not gone silent. */
-  readonly cut: () => void;
-  /** Nothing passes through the connections of now any more: no byte, no end and no reset. */
-  readonly swallow: () => void;
-}
-
 /** `ports`: of the servers that there are now. One request of `lossEvery` is lost, on average. */
 export async function startLossyProxy(
   context: Ending,
   ports: () => readonly number[],
   lossEvery: number,
-): Promise<LossyProxy> {
+) {
+  /** Requests by their fate. */
   const counts = { whole: 0, unsent: 0, unanswered: 0, torn: 0 };
   const open = new Set<Socket>();
   const silent = new Set<Socket>();
@@ -97,15 +88,10 @@ export interface Write {
   readonly key: string;
 }
 
-export interface Answered {
-  readonly status: number;
-  readonly location: string | undefined;
-  readonly isReplayed: boolean;
-  readonly attempts: number;
-}
+export type Answered = Awaited<ReturnType<typeof sendUntilAnswered>>;
 
 /** Sends the write until it is answered. Gives up after a minute: then it throws. */
-export async function sendUntilAnswered(port: number, write: Write): Promise<Answered> {
+export async function sendUntilAnswered(port: number, write: Write) {
   const givesUpAt = performance.now() + 60_000;
   for (let attempts = 1; ; attempts += 1) {
     try {

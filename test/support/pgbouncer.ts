@@ -2,11 +2,11 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { existsSync } from 'node:fs';
 import { findPort, otherUser } from './postgres.ts';
 import type { Ending } from './server.ts';
 import { until } from './until.ts';
@@ -51,12 +51,6 @@ export async function startPgBouncer(
 
 async function isOpen(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
+  const connected = once(socket, 'connect');
+  return connected.then(Boolean, () => false).finally(() => socket.destroy());
 }

@@ -17,20 +17,8 @@ export function startStandby(
   });
 }
 
-export interface Pair {
-  readonly primary: PostgresServer;
-  readonly standby: PostgresServer;
-  /** Of an empty database, at an address that leads to the primary, and its name. */
-  readonly url: string;
-  readonly database: string;
-  /** Lets the address lead to the standby. */
-  leadToStandby(): void;
-  /** Makes a primary of the standby, and the address lead to it. */
-  promote(): Promise<void>;
-}
-
-/** Gone with the test that asked for them. */
-export async function startPair(context: Ending): Promise<Pair> {
+/** Gone with the test that asked for them; `url` leads to the primary, and `database` is its name. */
+export async function startPair(context: Ending) {
   const primary = await startPostgres();
   context.after(() => primary.remove());
   const database = new URL(await primary.createDatabase()).pathname.slice(1);
@@ -42,15 +30,14 @@ export async function startPair(context: Ending): Promise<Pair> {
     endTogether(near, far);
     near.pipe(far).pipe(near);
   });
-  const leadToStandby = (): void => {
-    ({ port } = standby);
-  };
+  const leadToStandby = (): void => void ({ port } = standby);
   return {
     primary,
     standby,
     database,
     url: `postgres://inkwell@${address}/${database}`,
     leadToStandby,
+    /** Makes a primary of the standby, and the address lead to it. */
     async promote() {
       await standby.query(standby.url('postgres'), 'SELECT pg_promote()');
       leadToStandby();

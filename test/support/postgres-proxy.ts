@@ -1,25 +1,16 @@
 /**
  * Stands between a server and PostgreSQL, on a port of its own: passes on everything, but not what
- * LISTEN and NOTIFY are about, as poolers and relatives of PostgreSQL do; or all of it, but later.
+ * LISTEN and NOTIFY are about, as poolers and relatives of PostgreSQL do.
  */
 
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { Transform, type TransformCallback } from 'node:stream';
+import { Transform } from 'node:stream';
 import type { Ending } from './server.ts';
 
 export interface ProxyOptions {
   /** `refuse`: LISTEN is an error. `ignore`: it is accepted, and no notification ever comes. */
-  readonly listen?: 'refuse' | 'ignore';
-  /** On the way to PostgreSQL. */
-  readonly delayMilliseconds?: number;
-}
-
-export interface PostgresProxy {
-  /** The same database through the proxy. */
-  readonly url: string;
-  /** How many messages were changed or left out. */
-  readonly touched: () => number;
+  readonly listen: 'refuse' | 'ignore';
 }
 
 /** Takes connections in the place of a server. Returns its host and port. */
@@ -49,13 +40,14 @@ export function endTogether(...sockets: readonly [Socket, Socket]): void {
   }
 }
 
-/** Gone with the test that asked for it. */
+/** The same database through the proxy, which is gone with the test that asked for it. */
 export async function startPostgresProxy(
   context: Ending,
   target: string,
-  { listen, delayMilliseconds = 0 }: ProxyOptions,
-): Promise<PostgresProxy> {
+  { listen }: ProxyOptions,
+) {
   const { hostname, port } = new URL(target);
+  /** How many messages were changed or left out. */
   let touched = 0;
   const refuse = (message: Buffer): Buffer => {
     if (listen !== 'refuse' || !message.subarray(0, 64).includes('LISTEN')) return message;
@@ -73,7 +65,7 @@ export async function startPostgresProxy(
     const far = connect(Number(port), hostname);
     for (const socket of [near, far]) socket.setNoDelay();
     endTogether(near, far);
-    near.pipe(messages(0, refuse)).pipe(later(delayMilliseconds)).pipe(far);
+    near.pipe(messages(0, refuse)).pipe(far);
     far.pipe(messages(1, ignore)).pipe(near);
   });
   return { url: url.href, touched: () => touched };
@@ -101,15 +93,6 @@ function messages(kindBytes: 0 | 1, change: (message: Buffer) => Buffer): Transf
         kind = 1;
       }
       done();
-    },
-  });
-}
-
-function later(milliseconds: number): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      if (milliseconds === 0) done(null, chunk);
-      else setTimeout(done, milliseconds, null, chunk);
     },
   });
 }

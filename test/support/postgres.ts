@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect, type Session } from './session.ts';
 import { projectFolder } from './source.ts';
+import { until } from './until.ts';
 
 const run = promisify(execFile);
 
@@ -151,7 +152,8 @@ export async function startPostgres(
     },
     async start() {
       child = spawn(join(binaries, 'postgres'), args, { ...options, stdio: 'ignore' });
-      await answering(() => server.query(url('postgres'), 'SELECT 1'));
+      const isThere = () => server.query(url('postgres'), 'SELECT 1').then(Boolean, () => false);
+      await until('PostgreSQL', isThere, 120);
     },
     async stop(signal = 'SIGINT') {
       if (child === undefined) return;
@@ -176,19 +178,6 @@ export async function startPostgres(
   };
   await server.start();
   return server;
-}
-
-async function answering(ask: () => Promise<unknown>): Promise<void> {
-  const end = Date.now() + 120_000;
-  for (;;) {
-    try {
-      await ask();
-      return;
-    } catch (error) {
-      if (Date.now() > end) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-  }
 }
 
 /** Leaves what a new database has once its tables are made, if they are. */

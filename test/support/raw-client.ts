@@ -93,11 +93,7 @@ export async function connectRaw(context: Pick<TestContext, 'after'>, to: Served
 }
 
 /** One request on a connection of its own: its response, then the end of the connection. */
-export async function ask(
-  context: Pick<TestContext, 'after'>,
-  to: Served,
-  request: Sent,
-): Promise<RawResponse> {
+export async function ask(context: Pick<TestContext, 'after'>, to: Served, request: Sent) {
   return (await connectRaw(context, to)).ask(request);
 }
 
@@ -146,7 +142,7 @@ function readResponse(bytes: Buffer, method: string, closed: boolean) {
   return bytes.length >= end ? found(bytes.subarray(start, end), end) : undefined;
 }
 
-function readChunks(bytes: Buffer, start: number): { body: Buffer; end: number } | undefined {
+function readChunks(bytes: Buffer, start: number) {
   const chunks: Buffer[] = [];
   for (let at = start; ;) {
     const lineEnd = bytes.indexOf('\r\n', at);

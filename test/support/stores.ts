@@ -1,6 +1,6 @@
 /** Stores for tests: where records can be kept, and how such a place is opened. */
 
-import type { DriverOptions, Store } from '../../dist/store/store.js';
+import type { DriverOptions } from '../../dist/store/store.js';
 import { openStore } from '../../dist/store/open.js';
 import { driverOptions } from './driver-options.ts';
 import { skipPostgres } from './postgres.ts';
@@ -40,11 +40,7 @@ export const anyDurable = durableStores.find(({ skip }) => skip === false) ?? in
 export const stores: readonly StorePlace[] = [inMemory, ...durableStores];
 
 /** Closed with the test. */
-export async function openOn(
-  context: Context,
-  url: string,
-  more: Partial<DriverOptions> = {},
-): Promise<Store> {
+export async function openOn(context: Context, url: string, more: Partial<DriverOptions> = {}) {
   const store = await openStore(url, driverOptions(more));
   context.after(async () => store.close());
   return store;

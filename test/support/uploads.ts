@@ -11,13 +11,6 @@ import { createMemoryRequests } from '../../dist/store/memory-requests.js';
 import type { StoredFile } from '../../dist/store/file-index.js';
 import type { Uploads } from '../../dist/store/files/uploads.js';
 
-export interface Place {
-  readonly directory: string;
-  readonly uploads: Uploads;
-  /** Names in the run's folder. */
-  readonly list: () => Promise<string[]>;
-}
-
 export async function createDirectory(context: TestContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'uploads-test-'));
   context.after(() => rm(directory, { recursive: true, force: true }));
@@ -42,10 +35,8 @@ export function createUploads(
   });
 }
 
-export async function openUploads(
-  context: TestContext,
-  options: Partial<Bounds> = {},
-): Promise<Place> {
+/** `list` gives the names in the run's folder. */
+export async function openUploads(context: TestContext, options: Partial<Bounds> = {}) {
   const directory = await createDirectory(context);
   const uploads = await createUploads({ directory, ...options });
   const [folder = ''] = await readdir(directory);
