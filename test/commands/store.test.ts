@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { statSync, watch } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { type Ended, fails, runCommand, runCommandHere } from '../support/command.ts';
 import { type NodeProcess, startNode } from '../support/program.ts';
 import { skipPostgres } from '../support/postgres.ts';
@@ -34,43 +34,27 @@ async function list(node: Pick<NodeProcess, 'url'>): Promise<readonly { readonly
   return posts.toReversed();
 }
 
-interface Writer {
-  /** What has been acknowledged so far. */
-  readonly acknowledged: readonly string[];
-  end(): Promise<void>;
-}
-
-/** One write after the other, for as long as the test takes. */
-function keepWriting(context: TestContext, node: NodeProcess): Writer {
-  const acknowledged: string[] = [];
-  const ending = new AbortController();
-  const writing = (async (): Promise<void> => {
-    while (!ending.signal.aborted)
-      acknowledged.push(await addPost(node, `post ${acknowledged.length}`));
-  })();
-  const end = (): Promise<void> => {
-    ending.abort();
-    return writing;
-  };
-  context.after(() => end().catch(() => undefined));
-  return { acknowledged, end };
-}
-
 describe('backup of SQLite', { skip: skipSqlite }, () => {
   it('has what was acknowledged before it, under steady writes, and serves it', async (t) => {
     const path = await newSqliteFile(t);
     const node = await startNode(t, { STORE_URL: toSqliteUrl(path) });
     const first = await list(node);
-    for (let at = 0; at < 50; at += 1) await addPost(node, `early ${at}`);
-    const writers = [1, 2, 3].map(() => keepWriting(t, node));
+    const ending = new AbortController();
+    t.after(() => ending.abort());
+    const write = async (): Promise<void> => {
+      while (!ending.signal.aborted) await addPost(node, 'a post');
+    };
+    const acknowledged: string[] = [];
+    for (let at = 0; at < 50; at += 1) acknowledged.push(await addPost(node, `early ${at}`));
+    const writers = [1, 2, 3].map(write);
     const copy = join(dirname(path), 'copy of it.db');
-    const acknowledged = writers.flatMap((writer) => [...writer.acknowledged]);
     const earlier = await list(node);
     const said = `The store is in ${JSON.stringify(copy)}.\n`;
     const done = await run(['backup', copy], toSqliteUrl(path));
     assert.deepEqual(done, { code: 0, output: said, errors: '' });
     const later = await addPost(node, 'later');
-    for (const writer of writers) await writer.end();
+    ending.abort();
+    await Promise.all(writers);
 
     const second = await startNode(t, { STORE_URL: toSqliteUrl(copy) });
     const kept = await list(second);

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { getIntrospectionQuery, parse, print, printSchema } from 'graphql';
+import { getIntrospectionQuery, Kind, parse, print, printSchema } from 'graphql';
 import { createIdSource } from '../../dist/domain/ids.js';
+import { scalarRules, UploadedFile } from '../../dist/graphql/schema/scalars.js';
 import { codesOf, dataOf, startGraphql } from '../support/graphql.ts';
 import { allOf } from '../support/lists.ts';
 
@@ -108,4 +109,76 @@ test('the JSON of results that share a budget counts, whatever was estimated', a
   while (bytes <= 262_144 - 40_000) bytes += (await engine.execute(operation, shared)).json.length;
   await engine.execute(operation, shared).catch(() => undefined);
   await assert.rejects(engine.execute(operation, shared), { name: 'RequestError' });
+});
+
+interface Described {
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  readonly fields?: readonly Described[] | null;
+  readonly inputFields?: readonly Described[] | null;
+  readonly enumValues?: readonly Described[] | null;
+  readonly args?: readonly Described[];
+}
+
+/** Of a part of the schema and of all within it, as `Query.allPosts.first`. */
+function* describe(part: Described, place: string): Generator<[string, string]> {
+  yield [place, part.description ?? ''];
+  const { fields, inputFields, enumValues, args } = part;
+  for (const parts of [fields, inputFields, enumValues, args]) {
+    for (const inner of parts ?? []) yield* describe(inner, `${place}.${inner.name}`);
+  }
+}
+
+test('each type, field, argument and value has a description of whole sentences', async () => {
+  const { __schema } = dataOf(await startGraphql().run(getIntrospectionQuery()));
+  const { types, directives } = __schema as Record<'types' | 'directives', readonly Described[]>;
+  const own = types.filter(({ name }) => !name.startsWith('__'));
+  const all = [...own, ...directives].flatMap((part) => [...describe(part, part.name)]);
+  assert.ok(all.length > 60, `${all.length}`);
+  const faulty = all.filter(([, description]) => !/^[A-Z][^]*\.$/.test(description));
+  assert.deepEqual(faulty, []);
+});
+
+const uuid = '01a1fac9-75e7-7554-9879-966a0e24132b';
+
+function rules(name: string): (typeof scalarRules)[string] {
+  const found = scalarRules[name];
+  assert.ok(found);
+  return found;
+}
+
+test('LocalDateTime reads and writes one form, and refuses what is no date-time', () => {
+  const { parseValue, parseLiteral, serialize } = rules('LocalDateTime');
+  for (const [at, read] of [parseValue, serialize].entries()) {
+    assert.equal(read('2024-05-01T10:15+02:00'), '2024-05-01T10:15:00', `read ${at}`);
+    for (const bad of ['2024-02-30T10:15:00', 'now', '', 5, null, undefined, {}, new Date(0)]) {
+      assert.throws(() => read(bad), /LocalDateTime needs/, JSON.stringify(bad));
+    }
+  }
+  const seen = parseLiteral({ kind: Kind.STRING, value: '2024-05-01T10:15' });
+  assert.equal(seen, '2024-05-01T10:15:00');
+  assert.throws(() => parseLiteral({ kind: Kind.STRING, value: 'now' }), /LocalDateTime needs/);
+  assert.throws(() => parseLiteral({ kind: Kind.INT, value: '5' }), /LocalDateTime needs/);
+});
+
+test('UUID reads either case and writes lower case', () => {
+  const { parseValue, parseLiteral, serialize } = rules('UUID');
+  for (const [at, read] of [parseValue, serialize].entries()) {
+    assert.equal(read(uuid.toUpperCase()), uuid, `read ${at}`);
+    for (const bad of ['', uuid.slice(1), `{${uuid}}`, 5, null])
+      assert.throws(() => read(bad), /UUID/, JSON.stringify(bad));
+  }
+  assert.equal(parseLiteral({ kind: Kind.STRING, value: uuid }), uuid);
+  assert.throws(() => parseLiteral({ kind: Kind.ENUM, value: uuid }), /UUID/);
+});
+
+test('Upload takes a file of a multipart request, and nothing that JSON can say', () => {
+  const { parseValue, parseLiteral, serialize } = rules('Upload');
+  const file = new UploadedFile({ facts: {}, storedName: 'a', store: () => undefined });
+  assert.equal(parseValue(file), file);
+  for (const bad of [{ facts: {}, keep: 1 }, 'file', null, []]) {
+    assert.throws(() => parseValue(bad), /multipart/, JSON.stringify(bad));
+  }
+  assert.throws(() => parseLiteral({ kind: Kind.STRING, value: 'file' }), /variable/);
+  assert.throws(() => serialize(file));
 });
