@@ -1,35 +1,27 @@
 /** What people with a screen reader or without a mouse need of the pages (WCAG 2.2). */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import axe from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
-import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import type { Page } from 'playwright-core';
+import { noBrowser, openWatchedPage, useBrowser } from '../support/browser.ts';
 import { until } from '../support/until.ts';
 
-type Scheme = 'light' | 'dark';
-
-/** Each page, and what it shows once its scripts have drawn it. */
-const pages = [
-  { path: '/', shown: 'main' },
-  { path: '/docs/', shown: '.opblock' },
-  { path: '/graphql-ui/', shown: '.window-switcher__item--active' },
-] as const;
-
+const operation = '#operations-posts-createPost .opblock-summary-control';
 /**
- * What a page shows first, and what it shows when it is used: in the reference an operation that is
- * tried out under the dialog for a token, in the browser UI a result beside the documentation.
+ * Each page, what it shows once its scripts have drawn it, and what is pressed then: in the reference
+ * an operation that is tried out under the dialog for a token, in the browser UI a result beside the
+ * documentation.
  */
-const used: Readonly<Record<string, readonly string[]>> = {
-  '/': [],
-  '/docs/': [
-    '#operations-posts-createPost .opblock-summary-control',
-    '.try-out__btn',
-    '.btn.authorize',
-  ],
-  '/graphql-ui/': ['.send-request__button', '[track-id=show_docs]', '.no-link-link'],
-};
+const pages = [
+  { path: '/', shown: 'main', used: [] },
+  { path: '/docs/', shown: '.opblock', used: [operation, '.try-out__btn', '.btn.authorize'] },
+  {
+    path: '/graphql-ui/',
+    shown: '.window-switcher__item--active',
+    used: ['.send-request__button', '[track-id=show_docs]', '.no-link-link'],
+  },
+] as const;
 
 /** axe does not judge text over a gradient. */
 const flatten = `(() => {
@@ -66,23 +58,15 @@ const listMissed = `[...document.querySelectorAll('*')]
   .map((element) => element.outerHTML.slice(0, 150))`;
 
 describe('the pages for everybody', { skip: noBrowser }, () => {
-  let server: TestServer;
-  let browser: Browser;
-  const ends: (() => Promise<void>)[] = [];
+  const used = useBrowser();
 
-  before(async () => {
-    server = await startServer({ after: (end) => ends.push(end) });
-    browser = await openBrowser();
-  });
-  after(async () => {
-    await browser.close();
-    for (const end of ends) await end();
-  });
-
-  async function open({ path, shown }: (typeof pages)[number], colorScheme: Scheme): Promise<Page> {
-    const { page } = await openWatchedPage(browser);
+  async function open(
+    { path, shown }: (typeof pages)[number],
+    colorScheme: 'light' | 'dark',
+  ): Promise<Page> {
+    const { page } = await openWatchedPage(used.browser);
     await page.emulateMedia({ colorScheme });
-    await page.goto(`${server.url}${path}`);
+    await page.goto(`${used.server.url}${path}`);
     await page.locator(shown).first().waitFor();
     return page;
   }
@@ -122,7 +106,7 @@ describe('the pages for everybody', { skip: noBrowser }, () => {
         await page.evaluate(axe.source);
         await page.evaluate(flatten);
         await assertNoneLeft(() => findWithAxe(page));
-        for (const pressed of used[shown.path] ?? []) {
+        for (const pressed of shown.used) {
           await page.locator(pressed).first().click();
           await assertNoneLeft(() => findWithAxe(page));
         }

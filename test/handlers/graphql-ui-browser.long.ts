@@ -1,38 +1,23 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Browser, Page } from 'playwright-core';
-import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { noBrowser, openWatchedPage, useBrowser, type WatchedPage } from '../support/browser.ts';
 
 describe('the browser UI in a browser', { skip: noBrowser }, () => {
-  let server: TestServer;
-  let browser: Browser;
-  let page: Page;
-  const ends: (() => Promise<void>)[] = [];
-  let asked: string[];
-  let faults: string[];
-  let introspections = 0;
   /** Of the server: the page has its own. */
   const clock = { ahead: 0 };
+  const now = () => new Date(Date.now() + clock.ahead);
+  const used = useBrowser({ env: { TOKEN_TTL_SECONDS: '24' }, now });
+  let { page, asked, faults } = {} as WatchedPage;
+  let introspections = 0;
 
   before(async () => {
-    server = await startServer(
-      { after: (end) => ends.push(end) },
-      { env: { TOKEN_TTL_SECONDS: '24' }, now: () => new Date(Date.now() + clock.ahead) },
-    );
-    browser = await openBrowser();
-    ({ page, asked, faults } = await openWatchedPage(browser));
+    ({ page, asked, faults } = await openWatchedPage(used.browser));
     page.on('request', (request) => {
       if (request.postData()?.includes('IntrospectionQuery') === true) introspections += 1;
     });
-    await page.goto(`${server.url}/graphql-ui`);
+    await page.goto(`${used.server.url}/graphql-ui`);
     await tab('Posts').waitFor();
-  });
-
-  after(async () => {
-    await browser.close();
-    for (const end of ends) await end();
   });
 
   const tab = (name: string) => page.getByText(name, { exact: true }).first();
@@ -41,8 +26,8 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   const shows = async (text: string): Promise<void> => page.getByText(text).first().waitFor();
 
   it('opens with the endpoint and the first example filled in', async () => {
-    assert.equal(page.url(), `${server.url}/graphql-ui/`);
-    await shows(`${server.url}/graphql`);
+    assert.equal(page.url(), `${used.server.url}/graphql-ui/`);
+    await shows(`${used.server.url}/graphql`);
     await shows('allPosts');
     assert.equal(await page.locator('app-banner').filter({ visible: true }).count(), 0);
   });
@@ -70,7 +55,7 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     await page.locator('.variables-file-item-input').setInputFiles(file);
     await send();
     await shows('"upload"');
-    const stored = await (await server.fetch('/api/multiparts')).formData();
+    const stored = await (await used.server.fetch('/api/multiparts')).formData();
     const found = stored.get('from-browser.txt');
     assert.ok(found instanceof File);
     assert.equal(await found.text(), 'hey');
@@ -79,11 +64,11 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   it('shows a comment that arrives by subscription', async () => {
     await open('Comments, live');
     await send();
-    const [post] = (await (await server.fetch('/posts')).json()) as { id: string }[];
+    const [post] = await used.server.read<{ id: string }[]>('/posts');
     // Nothing on the page tells that the subscription has begun, and late ones get no replay.
     const content = 'Seen in a browser.';
     const add = (): Promise<unknown> =>
-      server.send('POST', `/posts/${post?.id}/comments`, { content });
+      used.server.send('POST', `/posts/${post?.id}/comments`, { content });
     const again = setInterval(() => void add().catch(() => undefined), 250);
     try {
       await shows(`"${content}"`);
@@ -92,11 +77,16 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     }
   });
 
-  const logIn = async (): Promise<void> => {
+  const account = () => page.getByRole('button', { name: 'user', exact: true });
+  const tryLogin = async (password: string): Promise<void> => {
     await page.getByLabel('Username').fill('user');
-    await page.getByLabel('Password').fill('password');
+    await page.getByLabel('Password').fill(password);
     await page.locator('.login-dialog button').first().click();
-    await page.getByRole('button', { name: 'user', exact: true }).waitFor();
+  };
+  const logIn = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await tryLogin('password');
+    await account().waitFor();
   };
   const sentToken = async (): Promise<string | undefined> => {
     const sent = page.waitForRequest((request) => request.url().endsWith('/graphql'));
@@ -114,11 +104,10 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   it('sends the token of a log-in with each request, and refreshes it', async () => {
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.locator('.login-dialog', { hasText: 'user / password' }).waitFor();
-    await page.getByLabel('Username').fill('user');
-    await page.getByLabel('Password').fill('wrong');
-    await page.locator('.login-dialog button').first().click();
+    await tryLogin('wrong');
     await page.locator('.login-dialog output', { hasText: 'password' }).waitFor();
-    await logIn();
+    await tryLogin('password');
+    await account().waitFor();
     await open('Posts');
     const first = await sentToken();
     assert.match(first ?? '', /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
@@ -138,9 +127,9 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     await open('Create a post');
     await send();
     await shows('"createPost"');
-    const [post] = (await (await server.fetch('/posts')).json()) as { title: string }[];
+    const [post] = await used.server.read<{ title: string }[]>('/posts');
     assert.equal(post?.title, 'Hello, ink');
-    await page.getByRole('button', { name: 'user', exact: true }).click();
+    await account().click();
     await page.getByRole('button', { name: 'Log out' }).click();
     await open('Posts');
     assert.equal(await sentToken(), undefined);
@@ -151,16 +140,14 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
       page.evaluate(`
         Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'));`);
-    await page.getByRole('button', { name: 'Log in' }).click();
     await logIn();
     await hide(true);
     clock.ahead += 60_000;
     await pause(13_000);
-    assert.equal(await page.getByRole('button', { name: 'user', exact: true }).count(), 1);
+    assert.equal(await account().count(), 1);
     await hide(false);
     await isLoggedOut();
 
-    await page.getByRole('button', { name: 'Log in' }).click();
     await logIn();
     clock.ahead += 60_000;
     await send();
@@ -169,13 +156,13 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
 
   it('shows nothing that leads to another host, and no scripts that cannot run', async () => {
     const texts = ['Pre-request', 'Post-request', 'Auth', 'Reloaded doc successfully'];
-    for (const [name, unwanted] of [
-      ...['app-banner', '.query-result__none-subtext', '.lucide-user'].map(
-        (selector) => [selector, page.locator(selector)] as const,
-      ),
-      ...texts.map((text) => [text, page.getByText(text, { exact: true })] as const),
+    const selectors = ['app-banner', '.query-result__none-subtext', '.lucide-user'];
+    const unwanted = selectors.map((selector) => page.locator(selector));
+    for (const one of [
+      ...unwanted,
+      ...texts.map((text) => page.getByText(text, { exact: true })),
     ]) {
-      assert.equal(await unwanted.filter({ visible: true }).count(), 0, name);
+      assert.equal(await one.filter({ visible: true }).count(), 0, String(one));
     }
   });
 
@@ -191,7 +178,12 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   });
 
   it('asked no other host for anything and logged no error', () => {
-    const own = [`${server.url}/`, `${server.url.replace('http', 'ws')}/`, 'data:', 'blob:'];
+    const own = [
+      `${used.server.url}/`,
+      `${used.server.url.replace('http', 'ws')}/`,
+      'data:',
+      'blob:',
+    ];
     const others = asked.filter((url) => !own.some((start) => url.startsWith(start)));
     assert.deepEqual(others, []);
     assert.ok(asked.some((url) => url.endsWith('/graphql')));

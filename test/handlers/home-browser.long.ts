@@ -53,17 +53,19 @@ describe('the front page in a browser', { skip: noBrowser }, () => {
     }
   });
 
-  it('says why nothing is stored where comments need an account', async (t) => {
-    const { live } = await open(t, { REQUIRE_AUTH: 'writes' });
-    await live[0]?.getByRole('button', { name: 'Add a comment' }).click();
-    await live[0]?.getByText('Comments need an account on this server.').waitFor();
-  });
-
-  it('says that a comment waits where it does', async (t) => {
-    const { live } = await open(t, { REQUIRE_AUTH: 'owners', COMMENTS: 'moderated' });
-    await live[0]?.getByRole('button', { name: 'Add a comment' }).click();
-    await live[0]?.getByText('Stored. Comments wait for approval on this server.').waitFor();
-  });
+  for (const [text, env] of [
+    ['Comments need an account on this server.', { REQUIRE_AUTH: 'writes' }],
+    [
+      'Stored. Comments wait for approval on this',
+      { REQUIRE_AUTH: 'owners', COMMENTS: 'moderated' },
+    ],
+  ] as const) {
+    it(`says what became of a comment: ${text}`, async (t) => {
+      const { live } = await open(t, env);
+      await live[0]?.getByRole('button', { name: 'Add a comment' }).click();
+      await live[0]?.getByText(text).waitFor();
+    });
+  }
 
   it('shows no list where comments are read with a token alone', async (t) => {
     const { pages } = await open(t, { REQUIRE_AUTH: 'members' });

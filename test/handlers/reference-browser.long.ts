@@ -1,37 +1,23 @@
 /** The page of the API reference in a browser: whole, offline, and able to send a request. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Browser, Page } from 'playwright-core';
-import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.ts';
+import { noBrowser, openWatchedPage, useBrowser, type WatchedPage } from '../support/browser.ts';
 import { entries } from '../support/reference.ts';
-import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the API reference in a browser', { skip: noBrowser }, () => {
-  let server: TestServer;
-  let browser: Browser;
-  let page: Page;
-  const ends: (() => Promise<void>)[] = [];
-  let asked: string[];
-  let faults: string[];
+  const used = useBrowser({ env: { TOKEN_TTL_SECONDS: '10' } });
+  let { page, asked, faults } = {} as WatchedPage;
 
   before(async () => {
-    const context = { after: (end: () => Promise<void>) => ends.push(end) };
-    server = await startServer(context, { env: { TOKEN_TTL_SECONDS: '10' } });
-    browser = await openBrowser();
-    ({ page, asked, faults } = await openWatchedPage(browser));
-    await page.goto(`${server.url}/docs`);
+    ({ page, asked, faults } = await openWatchedPage(used.browser));
+    await page.goto(`${used.server.url}/docs`);
     await page.locator('.opblock').first().waitFor();
   });
 
-  after(async () => {
-    await browser.close();
-    for (const end of ends) await end();
-  });
-
   it('shows every operation', async () => {
-    assert.equal(page.url(), `${server.url}/docs/`);
+    assert.equal(page.url(), `${used.server.url}/docs/`);
     const shown = await page.locator('.opblock-summary').allInnerTexts();
     const texts = shown.map((text) => text.replaceAll(/[\s\u200B]+/g, ''));
     for (const { method, path } of entries) {
@@ -58,15 +44,12 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
   it('carries out every operation, with the token of the log-in as soon as there is one', async () => {
     const outcomes: string[] = [];
     // The examples name the same records: what is removed is removed last, comments before posts.
-    const isRemoval = ({ method }: (typeof entries)[number]): boolean => method === 'DELETE';
-    const removals = entries.filter(isRemoval).toReversed();
-    const isLogin = ({ path }: (typeof entries)[number]): boolean => path === '/auth/login';
-    // What is redirected is the same operation once more. Demo accounts keep their passwords.
-    const isLeftOut = ({ path, method }: (typeof entries)[number]): boolean =>
-      (path === '/articles/{id}' && method !== 'GET') || path === '/auth/password';
-    const others = entries.filter((entry) => !isRemoval(entry) && !isLogin(entry));
-    const all = [...entries.filter(isLogin), ...others, ...removals];
-    for (const { name, operation } of all.filter((entry) => !isLeftOut(entry))) {
+    const removals = entries.filter(({ method }) => method === 'DELETE').toReversed();
+    const others = entries.filter(({ method }) => method !== 'DELETE');
+    const logins = others.filter(({ path }) => path === '/auth/login');
+    for (const { name, path, method, operation } of new Set([...logins, ...others, ...removals])) {
+      // What is redirected is the same operation once more. Demo accounts keep their passwords.
+      if (path === '/auth/password' || (path === '/articles/{id}' && method !== 'GET')) continue;
       const block = page.locator(`[id$="-${operation.operationId}"]`);
       await block.locator('.opblock-summary-control').click();
       await block.getByRole('button', { name: 'Try it out' }).click();
@@ -81,7 +64,7 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
       await block.locator('.opblock-summary-control').click();
     }
     assert.deepEqual(outcomes, []);
-    const posts = (await (await server.fetch('/posts')).json()) as { title: string }[];
+    const posts = await used.server.read<{ title: string }[]>('/posts');
     assert.equal(posts[0]?.title, 'Hello, ink');
   });
 
@@ -105,10 +88,10 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
   });
 
   it('asked no other host for anything and logged no error', () => {
-    const own = [`${server.url}/`, 'data:', 'blob:'];
+    const own = [`${used.server.url}/`, 'data:', 'blob:'];
     const others = asked.filter((url) => !own.some((start) => url.startsWith(start)));
     assert.deepEqual(others, []);
-    assert.ok(asked.includes(`${server.url}/openapi.json`));
+    assert.ok(asked.includes(`${used.server.url}/openapi.json`));
     assert.deepEqual(faults, []);
   });
 });

@@ -1,7 +1,9 @@
 /** A real browser, where one is installed, for what only a page can show. */
 
 import { existsSync } from 'node:fs';
+import { after, before } from 'node:test';
 import { chromium, type Browser, type Page } from 'playwright-core';
+import { type ServerOptions, startServer, type TestServer } from './server.ts';
 
 const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const executablePath = browsers.find((path) => existsSync(path));
@@ -17,6 +19,21 @@ export function openBrowser(): Promise<Browser> {
     executablePath: executablePath ?? '',
     args: ['--no-sandbox', '--disable-background-networking'],
   });
+}
+
+/** A server and a browser for a suite, which end with it. */
+export function useBrowser(options: ServerOptions = {}) {
+  const used = {} as { server: TestServer; browser: Browser };
+  const ends: (() => Promise<void>)[] = [];
+  before(async () => {
+    used.server = await startServer({ after: (end) => ends.push(end) }, options);
+    used.browser = await openBrowser();
+  });
+  after(async () => {
+    await used.browser.close();
+    for (const end of ends) await end();
+  });
+  return used;
 }
 
 export interface WatchedPage {
