@@ -25,16 +25,13 @@ const batch = (count: number, query: string): Payload =>
     '/graphql',
     many(count, () => ({ query })),
   );
-const patch = (operations: readonly unknown[]): Payload => ({
-  ...json('/api/articles/1', operations),
-  method: 'PATCH',
-  type: 'application/json-patch+json',
-});
-const form = (body: string, path = '/api/multiparts/list'): Payload => ({
-  path,
-  type: 'multipart/form-data; boundary=frontier',
-  body,
-});
+const patch = (operations: readonly unknown[]): Payload => {
+  const type = 'application/json-patch+json';
+  return { ...json('/api/articles/1', operations), method: 'PATCH', type };
+};
+const form = (body: string, path = '/api/multiparts/list'): Payload => {
+  return { path, type: 'multipart/form-data; boundary=frontier', body };
+};
 
 const jsonEndpoints = ['/posts', '/api/todos', '/api/articles', '/auth/login', '/graphql'];
 const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;

@@ -4,22 +4,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { durableStores } from '../support/stores.ts';
 import { importTo, newPlace } from '../support/transfer.ts';
-import {
-  account,
-  article,
-  comment,
-  content,
-  end,
-  file,
-  header,
-  idOf,
-  isEmpty,
-  post,
-  records,
-  toText,
-  todo,
-  whole,
-} from '../support/transfer-lines.ts';
+import { account, article, comment, content, end } from '../support/transfer-lines.ts';
+import { file, header, idOf, isEmpty, post } from '../support/transfer-lines.ts';
+import { records, toText, todo, whole } from '../support/transfer-lines.ts';
 
 const anAccount = { kind: 'account', ...account('scrypt$1$1$1$a$b') };
 

@@ -13,26 +13,11 @@ import { durableStores } from '../support/stores.ts';
 import { startServer } from '../support/server.ts';
 import { connectReady, subscribe } from '../support/ws-clients.ts';
 import { exportFrom, importTo, newPlace } from '../support/transfer.ts';
+import { account, article, author, comment, content } from '../support/transfer-lines.ts';
+import { end, file, header, idOf, isEmpty, pending } from '../support/transfer-lines.ts';
+import { post, records, toText, todo, whole } from '../support/transfer-lines.ts';
+import { times } from '../support/lists.ts';
 import { until } from '../support/until.ts';
-
-import {
-  account,
-  article,
-  author,
-  comment,
-  content,
-  end,
-  file,
-  header,
-  idOf,
-  isEmpty,
-  pending,
-  post,
-  records,
-  toText,
-  todo,
-  whole,
-} from '../support/transfer-lines.ts';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
@@ -48,9 +33,9 @@ for (const each of durableStores) {
         [{ ...author, name: 'bob' }],
         [
           { ...file, size: 6 },
-          { kind: 'content', base64: Buffer.from('hello!').toString('base64') },
+          { ...content, base64: btoa('hello!') },
         ],
-        [file, { kind: 'content', base64: Buffer.from('hallo').toString('base64') }],
+        [file, { ...content, base64: btoa('hallo') }],
         [{ ...file, owner: idOf(1) }, content],
         [{ ...todo, completed: true }],
         [{ ...article, document: { id: 3, title: 'b' } }],
@@ -79,10 +64,9 @@ for (const each of durableStores) {
     it('that is killed has stored nothing, and can be repeated', async (t) => {
       const place = await newPlace(t, each);
       await importTo(place, '');
-      const child = spawn(process.execPath, [program, 'import'], {
-        env: { ...process.env, ...place },
-      });
-      const many = Array.from({ length: 3_000 }, (_, n) => ({ ...post, id: idOf(n + 100) }));
+      const env = { ...process.env, ...place };
+      const child = spawn(process.execPath, [program, 'import'], { env });
+      const many = times(3_000).map((n) => ({ ...post, id: idOf(n + 100) }));
       child.stdin.on('error', () => undefined);
       child.stdin.write(`${toText([header, author, file, content, ...many])}\n`);
       const folder = join(place.UPLOAD_DIR, 'inkwell-files');
@@ -106,10 +90,8 @@ for (const each of durableStores) {
         ((await (await server.fetch('/posts')).json()) as { title: string }[]).map((p) => p.title);
       // Twice: the second response is a kept one.
       assert.deepEqual([await titles(), await titles()], [[], []]);
-      await fails(
-        importTo(place, toText([header, post, { ...comment, content: '' }, end])),
-        /Line 3/,
-      );
+      const blank = { ...comment, content: '' };
+      await fails(importTo(place, toText([header, post, blank, end])), /Line 3/);
       assert.deepEqual(await titles(), []);
       assert.equal((await importTo(place, whole)).errors, '');
       assert.deepEqual(await titles(), ['a']);
@@ -163,42 +145,33 @@ for (const each of durableStores) {
 
 const [, postgres] = durableStores;
 if (postgres === undefined) throw new Error('there is a second store');
+const { skip } = postgres;
 
-test(
-  'subscribers of a node get what is imported, in its order',
-  { skip: postgres.skip },
-  async (t) => {
-    const place = await newPlace(t, postgres);
-    const server = await startServer(t, { env: place });
-    const client = await connectReady(server.port);
-    client.send(subscribe('1', 'subscription { commentAdded { content } }'));
-    await client.settle();
-    const many = Array.from({ length: 50 }, (_, at) => {
-      return { ...comment, id: idOf(1_000 - at), content: String(at) };
-    });
-    await fails(importTo(place, toText([header, post, ...many, { kind: 'x' }, end])), /Line 53/);
-    assert.equal((await importTo(place, toText([header, post, ...many, end]))).errors, '');
-    for (const { content: expected } of many) {
-      const { payload } = (await client.next()) as { payload: { data: { commentAdded: object } } };
-      assert.deepEqual(payload.data.commentAdded, { content: expected });
-    }
-  },
-);
+test('subscribers of a node get what is imported, in its order', { skip }, async (t) => {
+  const place = await newPlace(t, postgres);
+  const server = await startServer(t, { env: place });
+  const client = await connectReady(server.port);
+  client.send(subscribe('1', 'subscription { commentAdded { content } }'));
+  await client.settle();
+  const many = times(50).map((at) => ({ ...comment, id: idOf(1_000 - at), content: String(at) }));
+  await fails(importTo(place, toText([header, post, ...many, { kind: 'x' }, end])), /Line 53/);
+  assert.equal((await importTo(place, toText([header, post, ...many, end]))).errors, '');
+  for (const { content: expected } of many) {
+    const payload = { data: { commentAdded: { content: expected } } };
+    assert.deepEqual((await client.next()).payload, payload);
+  }
+});
 
 test('the header of another format or of a newer version, or without a counter, is refused', async () => {
-  const store = durableStores.find(({ skip }) => skip === false);
+  const store = durableStores.find((one) => one.skip === false);
+  const STORE_URL = (await store?.newUrl({ after })) ?? '';
   for (const [member, reason] of [
     [{ version: 2 }, /^inkwell: Line 1: is the header of another format/],
     [{ format: 'x' }, /^inkwell: Line 1: is the header of another format/],
     [{ articleCounter: -1 }, /^inkwell: Line 1: articleCounter must be a whole number/],
     [{ articleCounter: 1.5 }, /^inkwell: Line 1: articleCounter must be a whole number/],
   ] as const) {
-    const STORE_URL = await store?.newUrl({ after });
-    const given = toText([{ ...header, ...member }, ...records, end]);
-    const running = runCommandHere(['import'], {
-      env: { STORE_URL: STORE_URL ?? '' },
-      input: given,
-    });
-    await fails(running, reason);
+    const input = toText([{ ...header, ...member }, ...records, end]);
+    await fails(runCommandHere(['import'], { env: { STORE_URL }, input }), reason);
   }
 });

@@ -7,21 +7,17 @@ import type { RequestContext } from '../../dist/graphql/context.js';
 import { runBatch } from '../../dist/graphql/http/batch.js';
 import { refusalResponse } from '../../dist/graphql/http/messages.js';
 import { toProblemResponse } from '../../dist/http/problem.js';
+import type { Store } from '../../dist/store/store.js';
 import { codesOf, startGraphql } from '../support/graphql.ts';
 
 const secret = 'password of the database';
 
 test('a document that cannot be parsed is told with its place', async () => {
   const result = await startGraphql().run('{ allPosts { id }');
-  assert.deepEqual(result, {
-    errors: [
-      {
-        message: 'Syntax Error: Expected Name, found <EOF>.',
-        locations: [{ line: 1, column: 18 }],
-        extensions: { code: 'GRAPHQL_PARSE_FAILED' },
-      },
-    ],
-  });
+  const message = 'Syntax Error: Expected Name, found <EOF>.';
+  const locations = [{ line: 1, column: 18 }];
+  const extensions = { code: 'GRAPHQL_PARSE_FAILED' };
+  assert.deepEqual(result, { errors: [{ message, locations, extensions }] });
 });
 
 const create = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
@@ -74,13 +70,9 @@ test('an error has at most ten locations, whatever it lists', async () => {
 });
 
 test('an unexpected error is masked, and logged once with the request id', async () => {
-  const { run, logged } = startGraphql({
-    posts: 30,
-    wrap: (store) => {
-      const find = (): Promise<never> => Promise.reject(new Error(secret));
-      return { ...store, authors: { find } };
-    },
-  });
+  const find = (): Promise<never> => Promise.reject(new Error(secret));
+  const wrap = (store: Store): Store => ({ ...store, authors: { find } });
+  const { run, logged } = startGraphql({ posts: 30, wrap });
   const result = await run('{ allPosts { id author { name } } }');
   assert.ok(!JSON.stringify(result).includes(secret));
   assert.deepEqual(result.errors?.[0], {
@@ -95,14 +87,11 @@ test('an unexpected error is masked, and logged once with the request id', async
   assert.match(String(logged[0]?.['reason']), /password of the database/);
 });
 
+const shown = { allPosts: [{ title: 'A', createdAt: null }] };
 const odd = [{ id: 'x', title: 'a', createdAt: secret } as never];
 for (const [what, read, data] of [
   ['that rejects', () => Promise.reject(new Error(secret)), null],
-  [
-    'with what it should never hold',
-    () => ({ records: odd, next: undefined }),
-    { allPosts: [{ title: 'A', createdAt: null }] },
-  ],
+  ['with odd records', () => ({ records: odd, next: undefined }), shown],
 ] as const) {
   test(`a store ${what} is masked, not shown`, async () => {
     const { run, logged } = startGraphql({
@@ -118,19 +107,15 @@ for (const [what, read, data] of [
 
 test('an outage is told in its place beside data, and as a refusal where there is none', async () => {
   let asked = 0;
-  const { run, logged } = startGraphql({
-    wrap: (store) => ({
-      ...store,
-      posts: {
-        ...store.posts,
-        find(id) {
-          asked += 1;
-          if (asked > 1) throw new AppError('unavailable', 'Away.', { retryAfterSeconds: 2 });
-          return store.posts.find(id);
-        },
-      },
-    }),
-  });
+  const wrap = (store: Store): Store => {
+    const find: Store['posts']['find'] = (id) => {
+      asked += 1;
+      if (asked > 1) throw new AppError('unavailable', 'Away.', { retryAfterSeconds: 2 });
+      return store.posts.find(id);
+    };
+    return { ...store, posts: { ...store.posts, find } };
+  };
+  const { run, logged } = startGraphql({ wrap });
   const posts = await run('{ allPosts { id } }');
   const [post] = (posts.data as { allPosts: { id: string }[] }).allPosts;
   const ask = (name: string): string => `${name}: postById(postId: "${post?.id ?? ''}") { id }`;

@@ -4,14 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Comment } from '../../dist/store/model.js';
 import type { List, Page, Range, Store } from '../../dist/store/store.js';
-import {
-  codesOf,
-  dataOf,
-  type GraphqlResult,
-  startGraphql,
-  type TestGraphql,
-  type TestGraphqlOptions,
-} from '../support/graphql.ts';
+import { codesOf, dataOf, type GraphqlResult, startGraphql } from '../support/graphql.ts';
+import type { TestGraphql, TestGraphqlOptions } from '../support/graphql.ts';
 import { pluck, times } from '../support/lists.ts';
 
 interface FoundPost {

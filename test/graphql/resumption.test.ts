@@ -79,11 +79,8 @@ test('those who resume need no memory for what comes meanwhile', async (t) => {
 });
 
 test('each comes once if the store fails in the middle of a page', async (t) => {
-  const wrap = (engine: Engine): Engine => ({
-    ...engine,
-    hasOwners: true,
-    readerOf: () => ({ id: undefined, isAdmin: true, hasOwners: true, isModerated: false }),
-  });
+  const reader = { id: undefined, isAdmin: true, hasOwners: true, isModerated: false };
+  const wrap = (engine: Engine) => ({ ...engine, hasOwners: true, readerOf: () => reader });
   const { store, resume, open, comment } = await startHeld(t, ['a', 'b'], { wrap });
   const find = t.mock.method(store.posts, 'find');
   const fail = (): never => {

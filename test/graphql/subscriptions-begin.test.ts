@@ -82,11 +82,8 @@ describe('a subscription on a node that rests', { skip }, () => {
 });
 
 test('who joins while the post of an event is looked up gets the events from then on', async (t) => {
-  const wrap = (engine: Engine): Engine => ({
-    ...engine,
-    hasOwners: true,
-    readerOf: () => ({ id: undefined, isAdmin: true, hasOwners: true, isModerated: false }),
-  });
+  const reader = { id: undefined, isAdmin: true, hasOwners: true, isModerated: false };
+  const wrap = (engine: Engine) => ({ ...engine, hasOwners: true, readerOf: () => reader });
   const endpoint = await startEndpoint(t, { wrap });
   const first = await overWebSocket(t, endpoint.port);
   const [asked, answered] = [gate(), gate()];
