@@ -51,26 +51,28 @@ describe('the API reference', () => {
   });
 
   it('has an example of every body and answer, which fits its schema', () => {
-    const described: [string, Described][] = [];
+    let count = 0;
     for (const { path, method, operation } of entries) {
       const at = `paths/${escape(path)}/${method.toLowerCase()}`;
-      if (operation.requestBody) described.push([`${at}/requestBody`, operation.requestBody]);
-      for (const [status, response] of Object.entries(operation.responses)) {
-        described.push([`${at}/responses/${status}`, response]);
-      }
-    }
-    let count = 0;
-    for (const [at, { content = {} }] of described) {
-      for (const [type, { example, examples = {} }] of Object.entries(content)) {
-        const values = Object.entries(examples).map(([code, { value }]) => {
-          const { code: own, status } = value as { code: ErrorCode; status: number };
-          assert.deepEqual([own, status], [code, httpStatusOf[own]], at);
-          return value;
-        });
-        const shown = example === undefined ? values : [example];
-        assert.ok(shown.length > 0, at);
-        for (const value of shown) assertValid(value, `${at}/content/${escape(type)}`, at);
-        count += shown.length;
+      const responses = Object.entries(operation.responses).map(
+        ([status, response]) => [`${at}/responses/${status}`, response] as const,
+      );
+      const { requestBody } = operation;
+      const request: (readonly [string, Described])[] = requestBody
+        ? [[`${at}/requestBody`, requestBody]]
+        : [];
+      for (const [place, { content = {} }] of [...request, ...responses]) {
+        for (const [type, { example, examples = {} }] of Object.entries(content)) {
+          const values = Object.entries(examples).map(([code, { value }]) => {
+            const { code: own, status } = value as { code: ErrorCode; status: number };
+            assert.deepEqual([own, status], [code, httpStatusOf[own]], place);
+            return value;
+          });
+          const shown = example === undefined ? values : [example];
+          assert.ok(shown.length > 0, place);
+          for (const value of shown) assertValid(value, `${place}/content/${escape(type)}`, place);
+          count += shown.length;
+        }
       }
     }
     assert.ok(count > 60, `${count} examples`);
@@ -141,24 +143,25 @@ describe('what the API reference says', () => {
     const todo = entries.find(({ name }) => name === 'POST /api/todos') ?? assert.fail();
     assert.ok((await askEntry(server, todo, { headers: { 'Idempotency-Key': 'used' } })).ok);
     others.set('storage_full', await start({ constants: { storedFilesMax: 1 } }));
-    const context = { after: (end: () => Promise<void>) => ends.push(end) };
-    const strict = await startServer(context, { env: { ...signing, REQUIRE_AUTH: 'writes' } });
-    const slow = { REQUIRE_AUTH: 'writes', ...limits, ...signing };
-    others.set('too_many_requests', await startServer(context, { env: slow }));
-    for (const code of ['missing_token', 'invalid_token']) others.set(code, strict);
-    const closed = await startServer(context, { env: { ...signing, REQUIRE_AUTH: 'members' } });
-    for (const code of ['missing_token', 'invalid_token']) others.set(`read: ${code}`, closed);
-    const owned = await startServer(context, { env: { ...signing, REQUIRE_AUTH: 'owners' } });
+    const startIn = (REQUIRE_AUTH: string, more = {}) =>
+      startServer(
+        { after: (end) => ends.push(end) },
+        { env: { ...signing, ...more, REQUIRE_AUTH } },
+      );
+    others.set('too_many_requests', await startIn('writes', limits));
+    const [strict, closed] = [await startIn('writes'), await startIn('members')];
+    for (const code of ['missing_token', 'invalid_token']) {
+      others.set(code, strict).set(`read: ${code}`, closed);
+    }
+    const owned = await startIn('owners');
     others.set('forbidden', owned);
     const headers = { Authorization: `Bearer ${await logIn(owned, 'admin')}` };
     const body = form({ a: file('of another account', 'part.txt') });
     await owned.fetch('/api/multiparts/list', { method: 'POST', headers, body });
     tokenOfUser = `Bearer ${await logIn(owned)}`;
     ids.set('articles', '1');
-    const first = async (path: string, at = 0): Promise<string> => {
-      const found = (await (await server.fetch(path)).json()) as readonly { id: string }[];
-      return found[at]?.id ?? '';
-    };
+    const first = async (path: string, at = 0): Promise<string> =>
+      (await server.read<{ id: string }[]>(path))[at]?.id ?? '';
     ids.set('posts', await first('/posts'));
     const second = { content: 'So that there is a second page.' };
     await server.send('POST', `/posts/${ids.get('posts')}/comments`, second);
@@ -257,4 +260,40 @@ describe('what the API reference says', () => {
       assert.deepEqual(lacking.toSorted(), [...required].toSorted());
     });
   }
+});
+
+describe('what the API reference says of no operation by itself has the form of its default', () => {
+  const checkDefault = async (entry: Entry, asked: Promise<Response>, code: string) => {
+    const response = await asked;
+    const at = `${entry.name} ${code}`;
+    const type = 'application/problem+json';
+    assert.equal(response.headers.get('content-type'), type, at);
+    const problem = (await response.json()) as { readonly code: string; readonly status: number };
+    assert.deepEqual([problem.code, problem.status], [code, response.status], at);
+    const responses = `paths/${escape(entry.path)}/${entry.method.toLowerCase()}/responses`;
+    assertValid(problem, `${responses}/default/content/${escape(type)}`, at);
+  };
+
+  it('a method that no path has, a target that is too long, a store that is full', async (t) => {
+    const server = await startServer(t, { env: { MEMORY_STORE_BYTES_MAX: '1048576' } });
+    const [post = assert.fail()] = await server.read<{ id: string }[]>('/posts');
+    const params = { id: post.id, name: 'a' };
+    for (const entry of entries) {
+      const unknown = { ...entry, method: 'PROPFIND' };
+      await checkDefault(entry, askEntry(server, unknown, { params }), 'not_implemented');
+      const long = askEntry(server, entry, { params, query: 'x'.repeat(10_000) });
+      await checkDefault(entry, long, 'target_too_long');
+    }
+    for (let status = 201; status === 201;) {
+      ({ status } = await server.send('POST', '/api/todos', { title: 'x'.repeat(50_000) }));
+    }
+    const content = 'x'.repeat(60_000);
+    const body = JSON.stringify({ title: content, content });
+    const creation = /^POST (?:\/posts|\/api\/(?:todos|art))/;
+    const creating = entries.filter(({ name }) => creation.test(name));
+    assert.equal(creating.length, 4);
+    for (const entry of creating) {
+      await checkDefault(entry, askEntry(server, entry, { params, body }), 'storage_full');
+    }
+  });
 });

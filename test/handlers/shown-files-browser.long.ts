@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { noBrowser, openBrowser, patienceMs } from '../support/browser.ts';
+import { noBrowser, patienceMs, useBrowser } from '../support/browser.ts';
 import { file, form, postForm } from '../support/files.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import type { TestServer } from '../support/server.ts';
 
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -47,6 +47,8 @@ const svgAttack = `<${svgRoot} onload="fetch('/hello?mark=onload')">${svgScript}
 const xsl = `<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
   <xsl:template match="/"><${xhtmlRoot}><body><script>fetch('/hello?mark=xsl')</script></body></html>
   </xsl:template></xsl:stylesheet>`;
+const all = (extensions: string, content: string) =>
+  Object.fromEntries(extensions.split(' ').map((one) => [`attack.${one}`, content]));
 const styled = (href: string): string =>
   `<?xml version="1.0"?><?xml-stylesheet type="text/xsl" href="${href}"?>`;
 const pdf = `%PDF-1.4
@@ -58,40 +60,27 @@ trailer<</Root 1 0 R>>
 
 /** What somebody uploads who wants that it runs. */
 const attacks: Readonly<Record<string, Buffer | string>> = {
-  'attack.html': html,
-  'attack.htm': html,
-  'attack.xhtml': xhtml,
-  'attack.svg': svgAttack,
+  ...all('html htm svg.html shtml png txt mp4 ico', html),
+  ...all('xhtml xhtml.svg own.xml', xhtml),
+  ...all('svg svg.unknown svg.png svg.txt', svgAttack),
+  ...all('js js.txt', attack),
   'attack-html.svg': html,
-  'attack-xhtml.svg': xhtml,
   'attack-xsl.svg': `${styled('/files/attack.xsl')}<${svgRoot}/>`,
   'attack-data-xsl.svg': `${styled(`data:text/xml,${encodeURIComponent(xsl)}`)}<${svgRoot}/>`,
   'attack.xml': `${styled('/files/attack.xsl')}<a/>`,
-  'attack-own.xml': xhtml,
   'attack.xsl': xsl,
   attack: svgAttack,
-  'attack.svg.unknown': svgAttack,
-  'attack.png': html,
-  'attack-svg.png': svgAttack,
-  'attack.txt': html,
-  'attack-svg.txt': svgAttack,
-  'attack.mp4': html,
-  'attack.ico': html,
-  'attack.js': attack,
-  'attack-js.txt': attack,
   'attack.gif': Buffer.concat([Buffer.from('GIF89a=1;/*'), gif, Buffer.from(`*/;${attack}`)]),
   'attack-html.gif': Buffer.concat([gif, Buffer.from(html)]),
   'attack.pdf': pdf,
   'attack-html.pdf': `${pdf}${html}`,
   'attack.css': 'body { background: url(/hello?mark=css) }',
-  'attack.shtml': html,
   'attack.mhtml': `MIME-Version: 1.0\r\nContent-Type: text/html\r\n\r\n${html}`,
   'attack.swf': 'FWS',
 };
 
 describe('uploaded files in a browser', { skip: noBrowser }, () => {
-  const ends: (() => Promise<unknown>)[] = [];
-  const whole = { after: (end: () => Promise<unknown>) => ends.push(end) };
+  const used = useBrowser();
   let server: TestServer;
   let browser: Browser;
   let context: BrowserContext;
@@ -99,7 +88,7 @@ describe('uploaded files in a browser', { skip: noBrowser }, () => {
   let marks: string[];
 
   before(async () => {
-    server = await startServer(whole);
+    ({ server, browser } = used);
     const shown = {
       'a.png': png,
       'a.gif': gif,
@@ -107,15 +96,11 @@ describe('uploaded files in a browser', { skip: noBrowser }, () => {
       'a b&ä.svg': picture,
       'a.txt': 'grüß <b>Gott</b>',
     };
-    const all = Object.entries({ ...shown, ...attacks });
-    const parts = all.map(([name, content]) => [name, file(content, name)]);
+    const parts = Object.entries({ ...shown, ...attacks }).map(([name, content]) => [
+      name,
+      file(content, name),
+    ]);
     assert.equal((await postForm(server, 'list', form(Object.fromEntries(parts)))).status, 200);
-    browser = await openBrowser();
-  });
-
-  after(async () => {
-    await browser.close();
-    for (const end of ends.toReversed()) await end();
   });
 
   /** A page of this origin without a policy, which a file would have in its hand. */
@@ -133,15 +118,13 @@ describe('uploaded files in a browser', { skip: noBrowser }, () => {
       const { errorText = '' } = request.failure() ?? {};
       if (!['csp', 'origin'].includes(errorText)) note(request.url());
     });
-    await context.route(`${server.url}/blank`, (route) =>
-      route.fulfill({ contentType: 'text/html', body: '<title>blank</title>' }),
-    );
-    await context.route(`${server.url}/unguarded.svg`, (route) =>
-      route.fulfill({ contentType: 'image/svg+xml', body: svgAttack }),
-    );
-    await context.route(`${server.url}/unguarded.html`, (route) =>
-      route.fulfill({ contentType: 'text/html', body: html }),
-    );
+    for (const [path, contentType, body] of [
+      ['blank', 'text/html', '<title>blank</title>'],
+      ['unguarded.svg', 'image/svg+xml', svgAttack],
+      ['unguarded.html', 'text/html', html],
+    ] as const) {
+      await context.route(`${server.url}/${path}`, (route) => route.fulfill({ contentType, body }));
+    }
     await page.goto(`${server.url}/blank`);
     return page;
   };
@@ -172,7 +155,7 @@ describe('uploaded files in a browser', { skip: noBrowser }, () => {
       return image.naturalWidth;
     })()`);
 
-  it('shows pictures in <img>, on a page of this origin under its policy, and of another', async () => {
+  it('shows pictures in <img>, on a page of this origin under its policy, and of another', async (t) => {
     const pages = createServer((_incoming, response) => {
       // Such a page loads only what allows it.
       const headers = {
@@ -182,7 +165,7 @@ describe('uploaded files in a browser', { skip: noBrowser }, () => {
       response.writeHead(200, headers).end('<title>page</title>');
     });
     await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
-    whole.after(() => new Promise((resolve) => pages.close(resolve)));
+    t.after(() => pages.close());
     const other = `http://localhost:${(pages.address() as AddressInfo).port}/`;
     const page = await browser.newPage();
     for (const address of [`${server.url}/`, other]) {
@@ -264,13 +247,10 @@ describe('uploaded files in a browser', { skip: noBrowser }, () => {
       const opened = await page.goto(`${server.url}${path}`).catch(() => undefined);
       await page.waitForLoadState('load');
       if (opened !== undefined) {
-        const frames = page
-          .frames()
-          .slice(1)
-          .map((frame) => frame.url());
-        assert.deepEqual(
-          frames.filter((url) => url.startsWith(server.url)),
-          [],
+        const urls = page.frames().map((frame) => frame.url());
+        assert.equal(
+          urls.slice(1).find((url) => url.startsWith(server.url)),
+          undefined,
           name,
         );
       }
