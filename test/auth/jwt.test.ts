@@ -64,20 +64,6 @@ test('a character that only looks like another one in eight bits is another one'
     assertRefused(tokens.verify(wide(at)), `character ${at}`);
 });
 
-test('text around or inside a token is refused', () => {
-  const tokens = createOwn();
-  const token = tokens.sign(account);
-  const [header = '', payload = '', signature = ''] = token.split('.');
-  const changed = [` ${token}`, `${token} `, `${token}\n`, `${header}. ${payload}.${signature}`];
-  const others = words(`
-    .. ${token}= ${token}. .${token} ${token}.${payload} ${header}.${payload} ${header}.${payload}.
-    ${header}..${signature} .${payload}.${signature} ${header}=.${payload}.${signature}
-    ${header}.${payload}=.${signature} ${header}.${payload}.${signature.slice(0, 42)} ${token}A
-  `);
-  for (const other of ['', ...changed, ...others])
-    assertRefused(tokens.verify(other), JSON.stringify(other));
-});
-
 test('segments that are not the one way to write their bytes are refused though signed', () => {
   const tokens = createOwn();
   const header = toSegment('{"alg":"HS256"}');

@@ -149,14 +149,12 @@ test('who is locked while waiting is refused when it is let in', async (t) => {
 test('names of any length and kind are keys of their own', async (t) => {
   const { fail, outcomeOf } = createFixture(t);
   const long = 'x'.repeat(1_000_000);
-  fail(long, '192.0.2.1', 3);
-  fail('__proto__', '192.0.2.1', 3);
-  assert.equal(await outcomeOf(long, '192.0.2.1'), `${locked} 60`);
-  assert.equal(await outcomeOf(`${long}y`, '192.0.2.1'), 'entered');
-  assert.equal(await outcomeOf('__proto__', '192.0.2.1'), `${locked} 60`);
-  assert.equal(await outcomeOf('constructor', '192.0.2.1'), 'entered');
-  fail('ann', '192.0.2.1', 3);
-  assert.equal(await outcomeOf('Ann', '192.0.2.1'), 'entered');
+  for (const name of [long, '__proto__', 'ann']) {
+    fail(name, '192.0.2.1', 3);
+    assert.equal(await outcomeOf(name, '192.0.2.1'), `${locked} 60`);
+  }
+  for (const name of [`${long}y`, 'constructor', 'Ann'])
+    assert.equal(await outcomeOf(name, '192.0.2.1'), 'entered');
 });
 
 test('beyond the bound the oldest counts are dropped, the newest kept', () => {

@@ -4,7 +4,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { testAtLength } from '../support/long.ts';
 import { startServer } from '../support/server.ts';
 
 interface Ran {
@@ -30,39 +29,6 @@ async function writeScript(t: TestContext, name: string, text: string): Promise<
   await writeFile(path, text);
   return path;
 }
-
-const java = `
-import java.net.URI;
-import java.net.http.*;
-
-public class Client {
-  public static void main(String[] args) throws Exception {
-    // Its default version is HTTP/2: each request asks for an upgrade to h2c.
-    HttpClient client = HttpClient.newHttpClient();
-    URI posts = URI.create(args[0] + "/posts");
-    HttpRequest create = HttpRequest.newBuilder(posts)
-        .header("Content-Type", "application/json")
-        .POST(HttpRequest.BodyPublishers.ofString("{\\"title\\":\\"from Java\\",\\"content\\":\\"b\\"}"))
-        .build();
-    HttpResponse<String> made = client.send(create, HttpResponse.BodyHandlers.ofString());
-    String location = made.headers().firstValue("Location").orElse("");
-    HttpRequest read = HttpRequest.newBuilder(URI.create(args[0] + location)).build();
-    String post = client.send(read, HttpResponse.BodyHandlers.ofString()).body();
-    java.net.HttpURLConnection old =
-        (java.net.HttpURLConnection) URI.create(args[0] + location).toURL().openConnection();
-    System.out.println(made.statusCode() + " " + old.getResponseCode() + " " + post);
-  }
-}
-`;
-
-// Java compiles its program first: seconds of processor time.
-testAtLength("Java's HttpClient and HttpURLConnection are served", async (t) => {
-  const script = await writeScript(t, 'Client.java', java);
-  const server = await startServer(t);
-  const { found, output } = await run('java', '-XX:TieredStopAtLevel=1', script, server.url);
-  if (!found) return t.skip('there is no java on this machine');
-  assert.match(output, /^201 200 \{.*"title":"from Java"/);
-});
 
 const php = `<?php
 if (!extension_loaded('curl')) exit;

@@ -49,7 +49,11 @@ test('the line of a GraphQL request has its operation and its codes', async (t) 
   await ask({ query: 'query Posts { allPosts { id } }' });
   await ask({ query: '{ secret }' });
   await ask({ query: `query ${'N'.repeat(90)} { postById(postId: "x") { id } }` });
-  await ask([{ query: 'mutation { addComment(commentInput: {postId: "x", content: "c"}) }' }, {}]);
+  await ask([
+    { query: 'mutation { addComment(commentInput: {postId: "x", content: "c"}) }' },
+    {},
+    {},
+  ]);
   const lines = await requestsOf(server, 4);
   assert.deepEqual(
     lines.map(({ operation, codes }) => [operation, codes]),
@@ -57,7 +61,7 @@ test('the line of a GraphQL request has its operation and its codes', async (t) 
       ['query Posts', undefined],
       [undefined, 'GRAPHQL_VALIDATION_FAILED'],
       [`query ${'N'.repeat(58)}`, undefined],
-      ['batch of 2', 'NOT_FOUND BAD_USER_INPUT'],
+      ['batch of 3', 'NOT_FOUND BAD_USER_INPUT'],
     ],
   );
 });

@@ -9,7 +9,6 @@ import { isLong } from '../support/long.ts';
 import { made } from '../support/made.ts';
 import { until } from '../support/until.ts';
 import { text } from './contract-posts.ts';
-import { newOnce } from './contract-requests.ts';
 
 type Open = (context: TestContext, initial?: Partial<InitialData>) => Promise<Store>;
 
@@ -123,38 +122,6 @@ export function testPending(open: Open): void {
     assert.deepEqual(await after(a), { ofPost: 'b c d last early late', all: '' });
     assert.equal(await comments.remove([b]), true);
     assert.deepEqual(await after(gone), { ofPost: 'c d last early late', all: '' });
-  });
-
-  test('are approved and removed once under a key', async (t) => {
-    const store = await open(t);
-    const { add, heard } = await fill(store);
-    const { comments } = store;
-    const once = newOnce();
-    const waiting = await add('w', { isPending, once });
-    assert.deepEqual(await comments.add(nobody, 'w', { once }), { id: waiting, isRepeated: true });
-    const approval = newOnce();
-    const approve = async () => comments.approve(waiting, { once: approval });
-    const done = await Promise.all(times(3).map(approve));
-    assert.equal(done.filter((each) => each === true).length, 1);
-    assert.equal(done.filter((each) => typeof each === 'object').length, 2);
-    const again = newOnce();
-    assert.equal(await comments.approve(waiting, { once: again }), true);
-    assert.equal(typeof (await comments.approve(waiting, { once: again })), 'object');
-    // What changed nothing uses up no key.
-    const unused = newOnce();
-    assert.equal(await comments.approve(nobody, { once: unused }), false);
-    assert.equal(await comments.remove([nobody], { once: unused }), false);
-    const removal = newOnce();
-    assert.equal(await comments.remove([waiting], { once: removal }), true);
-    assert.equal(typeof (await comments.remove([waiting], { once: removal })), 'object');
-    assert.equal(typeof (await approve()), 'object');
-    await assert.rejects(
-      async () => comments.approve(waiting, { once: { ...approval, fingerprint: 'other' } }),
-      { code: 'idempotency_key_reused' },
-    );
-    await until('the comment', () => heard.length === 1);
-    const last = await add('x', { isPending });
-    assert.equal(await comments.approve(last, { once: unused }), true);
   });
 
   test('are removed with others, all or none, and with their post', async (t) => {

@@ -28,12 +28,14 @@ async function fill({ posts, comments, todos, articles }: Store) {
     post,
     comment: made(await comments.add(post, 'a')).id,
     todo: made(await todos.create({ title: 'a', completed: false })).id,
+    waiting: made(await comments.add(post, 'w', { isPending: true })).id,
   };
 }
 type Ids = Awaited<ReturnType<typeof fill>>;
 
 async function stateOf({ posts, comments, todos, articles }: Store, { post }: Ids) {
-  const lists = [posts.all, comments.ofPost(post), todos.all, articles.all] as const;
+  const { pending } = comments;
+  const lists = [posts.all, comments.ofPost(post), todos.all, articles.all, pending.all] as const;
   return Promise.all(lists.map((list) => allOf<unknown>(list)));
 }
 
@@ -41,23 +43,34 @@ type Write = (store: Store, ids: Ids, once: Once) => unknown;
 
 const count = changing((value) => ({ ...value, n: Number(value['n']) + 1 }));
 
-/** By how many posts, comments, todos and articles there are when each was done once. */
+/** By how many posts, comments, todos, articles and comments that wait there are then. */
 const writes: Readonly<Record<string, Readonly<Record<string, Write>>>> = {
-  '2 1 1 1': { 'posts.create': ({ posts }, _, once) => posts.create(text('b'), once) },
-  '1 2 1 1': {
+  '2 1 1 1 1': { 'posts.create': ({ posts }, _, once) => posts.create(text('b'), once) },
+  '1 2 1 1 1': {
     'comments.add': ({ comments }, { post }, once) => comments.add(post, 'b', { once }),
   },
-  '1 1 2 1': {
+  '1 1 1 1 2': {
+    'comments.add to those that wait': ({ comments }, { post }, once) =>
+      comments.add(post, 'b', { once, isPending: true }),
+  },
+  '1 2 1 1 0': {
+    'comments.approve': ({ comments }, { waiting }, once) => comments.approve(waiting, { once }),
+  },
+  '1 1 1 1 0': {
+    'comments.remove of one that waits': ({ comments }, { waiting }, once) =>
+      comments.remove([waiting], { once }),
+  },
+  '1 1 2 1 1': {
     'todos.create': ({ todos }, _, once) => todos.create({ title: 'b', completed: true }, once),
   },
-  '1 1 1 2': {
+  '1 1 1 2 1': {
     'articles.save': ({ articles }, _, once) => articles.save(toDraft({ title: 'b' }), once),
     'articles.save with an id': ({ articles }, _, once) =>
       articles.save(toDraft({ id: 7, title: 'b' }), once),
     'articles.create': ({ articles }, _, once) =>
       articles.create(toArticle({ id: 7, title: 'b' }), once),
   },
-  '1 1 1 1': {
+  '1 1 1 1 1': {
     'articles.change': ({ articles }, _, once) => articles.change(1, count, once),
     'articles.changeAll': ({ articles }, _, once) =>
       articles.changeAll((all) => all.map(count), once),
@@ -66,12 +79,12 @@ const writes: Readonly<Record<string, Readonly<Record<string, Write>>>> = {
       posts.update(post, text('b'), { once, expected: { ...text('a'), status: 'DRAFT' } }),
     'todos.update': ({ todos }, { todo }, once) => todos.update(todo, { title: 'b' }, { once }),
   },
-  '0 0 1 1': { 'posts.remove': ({ posts }, { post }, once) => posts.remove(post, { once }) },
-  '1 0 1 1': {
+  '0 0 1 1 0': { 'posts.remove': ({ posts }, { post }, once) => posts.remove(post, { once }) },
+  '1 0 1 1 1': {
     'comments.remove': ({ comments }, { comment }, once) => comments.remove([comment], { once }),
   },
-  '1 1 0 1': { 'todos.remove': ({ todos }, { todo }, once) => todos.remove(todo, { once }) },
-  '1 1 1 0': { 'articles.remove': ({ articles }, _, once) => articles.remove(1, { once }) },
+  '1 1 0 1 1': { 'todos.remove': ({ todos }, { todo }, once) => todos.remove(todo, { once }) },
+  '1 1 1 0 1': { 'articles.remove': ({ articles }, _, once) => articles.remove(1, { once }) },
 };
 
 /** What stores nothing, without an error or with one. */
@@ -82,6 +95,7 @@ const failures: Readonly<Record<string, Write>> = {
   'posts.update as expected': ({ posts }, { post }, once) =>
     posts.update(post, text('b'), { once, expected: { ...text('b'), status: 'DRAFT' } }),
   'posts.remove': ({ posts }, _, once) => posts.remove(nobody, { once }),
+  'comments.approve': ({ comments }, _, once) => comments.approve(nobody, { once }),
   'comments.remove': ({ comments }, _, once) => comments.remove([nobody], { once }),
   'todos.update': ({ todos }, _, once) => todos.update(nobody, { title: 'b' }, { once }),
   'todos.remove': ({ todos }, _, once) => todos.remove(nobody, { once }),
