@@ -41,6 +41,11 @@ it('a mutation runs each time, and responses are kept apart by media type and do
   for (const body of [create, `[${create}]`]) {
     assert.notEqual(await ask(server, body), await ask(server, body));
   }
+  // A key is read where the response is kept, too.
+  const query = { query: '{ allPosts { id } }' };
+  for (const [status, headers] of [[200], [200], [400, { 'Idempotency-Key': '""' }]] as const) {
+    assert.equal((await server.send('POST', '/graphql', query, headers)).status, status);
+  }
   for (const type of ['json', 'graphql-response+json', 'json', 'graphql-response+json']) {
     const found = await ask(server, toQuery('{ allPosts { id } }'), `application/${type}`);
     assert.ok(found.startsWith(`200 application/${type}; charset=utf-8 `), type);

@@ -87,7 +87,7 @@ test('what is answered has a tag, and is 304 where the client has it', async (t)
   const post = await createPost(one);
   const comment = await one.make(`${post}/comments`, { content: 'a' });
   const todo = await one.make('/api/todos', { title: 'a', completed: false });
-  const lists = ['/posts', `${post}/comments`, '/api/todos', '/api/articles'];
+  const lists = ['/posts', `${post}/comments`, '/api/todos', '/api/articles', '/files'];
   for (const path of [...lists, post, comment, todo, '/api/articles/1']) {
     const tag = await tagOf(one, path);
     assert.equal(await tagOf(one, path), tag, path);

@@ -60,10 +60,10 @@ test('a response of another type than asked for is 406, another spelling of a pa
   const body = { title: 'a', content: 'b' };
   const picture = { Accept: 'image/png' };
   const made = await server.make('/posts', body);
-  const lists = ['/posts', `${made}/comments`, '/api/articles', '/api/todos'];
+  const lists = ['/posts', `${made}/comments`, '/api/articles', '/api/todos', '/files'];
   for (const [status, paths] of [
     [406, ['/', '/hello', made, ...lists]],
-    [404, ['/todos', '/api', '/api/', '/api/todos/', '/API/todos']],
+    [404, ['/todos', '/api', '/api/', '/api/todos/', '/API/todos', '/files/']],
   ] as const) {
     for (const path of paths) {
       assert.equal((await server.fetch(path, { headers: picture })).status, status, path);

@@ -22,8 +22,13 @@ export interface Ask {
   readonly headers?: Headers;
 }
 
-const merge = { 'Content-Type': 'application/merge-patch+json' };
-const json = { 'Content-Type': 'application/json' };
+/** `target`: method and path. */
+export const toAsk = (target: string, body?: object, headers: Headers = {}): Ask => {
+  const [method = '', path = ''] = target.split(' ');
+  return { method, path, headers, ...(body && { body }) };
+};
+export const merge = { 'Content-Type': 'application/merge-patch+json' };
+export const json = { 'Content-Type': 'application/json' };
 const texts = { title: 'x', content: 'y' };
 
 /** Reads that name the post or its comment, and have to find them. */
@@ -78,17 +83,17 @@ export const mutationsOf = ({ post, comment }: Named): readonly string[] => [
   `mutation { addComment(commentInput: { postId: "${post}", content: " " }) }`,
 ];
 const writesOf = ({ post, comment }: Named): readonly Ask[] => [
-  { method: 'PUT', path: `/posts/${post}`, body: texts, headers: json },
-  { method: 'PUT', path: `/posts/${post}`, body: { title: 1 }, headers: json },
-  { method: 'PUT', path: `/posts/${post}`, body: texts },
-  { method: 'PATCH', path: `/posts/${post}`, body: { status: 'PUBLISHED' }, headers: merge },
-  { method: 'PATCH', path: `/posts/${post}`, body: { status: 'no' }, headers: merge },
-  { method: 'PATCH', path: `/posts/${post}`, body: {}, headers: json },
-  { method: 'DELETE', path: `/posts/${post}` },
-  { method: 'DELETE', path: `/comments/${comment}` },
-  { method: 'POST', path: `/posts/${post}/comments`, body: { content: 'c' }, headers: json },
-  { method: 'POST', path: `/posts/${post}/comments`, body: { content: ' ' }, headers: json },
-  { method: 'POST', path: `/posts/${post}/comments`, body: {} },
+  toAsk(`PUT /posts/${post}`, texts, json),
+  toAsk(`PUT /posts/${post}`, { title: 1 }, json),
+  toAsk(`PUT /posts/${post}`, texts),
+  toAsk(`PATCH /posts/${post}`, { status: 'PUBLISHED' }, merge),
+  toAsk(`PATCH /posts/${post}`, { status: 'no' }, merge),
+  toAsk(`PATCH /posts/${post}`, {}, json),
+  toAsk(`DELETE /posts/${post}`),
+  toAsk(`DELETE /comments/${comment}`),
+  toAsk(`POST /posts/${post}/comments`, { content: 'c' }, json),
+  toAsk(`POST /posts/${post}/comments`, { content: ' ' }, json),
+  toAsk(`POST /posts/${post}/comments`, {}),
 ];
 
 /** A request of GraphQL, in each form over HTTP. */
@@ -108,15 +113,16 @@ export const overHttp = (query: string): readonly Ask[] => {
   ];
 };
 
-/** Headers that change what a request means. */
-export const conditions = (tag: string): readonly Headers[] => [
-  { 'If-None-Match': tag },
-  { 'If-Match': tag },
-  { 'If-None-Match': '*' },
-  { 'If-Match': '*' },
-  { 'Idempotency-Key': 'one' },
-  { Prefer: 'return=representation' },
-];
+/** A request with each of the headers that change what it means. */
+export const conditions = ({ headers, ...ask }: Ask, tag: string): readonly Ask[] =>
+  [
+    { 'If-None-Match': tag },
+    { 'If-Match': tag },
+    { 'If-None-Match': '*' },
+    { 'If-Match': '*' },
+    { 'Idempotency-Key': 'one' },
+    { Prefer: 'return=representation' },
+  ].map((condition) => ({ ...ask, headers: { ...headers, ...condition } }));
 
 export const readsOf = (named: Named): readonly Ask[] => [
   ...pathsOf(named).flatMap((path) => ['GET', 'HEAD'].map((method) => ({ method, path }))),
@@ -138,7 +144,5 @@ export function asksOf(ids: Ids, named: Named): readonly Ask[] {
 /** The same with conditions. `tag`: that of the hidden post, as its author has it. */
 export function conditionalOf(named: Named, tag: string): readonly Ask[] {
   const asks = [...writesOf(named), ...readsOf(named).filter(({ body }) => !body)];
-  return asks.flatMap(({ headers, ...ask }) =>
-    conditions(tag).map((condition) => ({ ...ask, headers: { ...headers, ...condition } })),
-  );
+  return asks.flatMap((ask) => conditions(ask, tag));
 }

@@ -1,6 +1,6 @@
 /** Requests that name a comment, or could tell of it: over REST, and of GraphQL (R48, R52). */
 
-import { type Ask, conditions, overHttp } from './draft-asks.ts';
+import { type Ask, conditions, json, merge, overHttp, toAsk } from './draft-asks.ts';
 
 export interface Blogged {
   /** The post that the comment is on. */
@@ -9,60 +9,46 @@ export interface Blogged {
   readonly visible: string;
 }
 
-const merge = { 'Content-Type': 'application/merge-patch+json' };
-const json = { 'Content-Type': 'application/json' };
-
-const isWrite = ({ method }: Ask): boolean => !/GET|HEAD/.test(method);
-
 /** Reads of the comment. */
 export const readsOf = (comment: string): readonly Ask[] =>
-  [`/comments/${comment}`, `/comments/${comment.toUpperCase()}`].flatMap((path) =>
-    ['GET', 'HEAD'].map((method) => ({ method, path })),
+  [comment, comment.toUpperCase()].flatMap((id) =>
+    ['GET', 'HEAD'].map((method) => ({ method, path: `/comments/${id}` })),
   );
 
-export const writesOf = (comment: string, { visible }: Blogged): readonly Ask[] => [
+const writesOf = (comment: string, { visible }: Blogged): readonly Ask[] => [
   { method: 'DELETE', path: `/comments/${comment}` },
-  {
-    method: 'PATCH',
-    path: `/comments/${comment}`,
-    body: { status: 'PUBLISHED' },
-    headers: merge,
-  },
-  { method: 'PATCH', path: `/comments/${comment}`, body: {}, headers: merge },
-  { method: 'PATCH', path: `/comments/${comment}`, body: { status: 'PENDING' }, headers: merge },
-  { method: 'PATCH', path: `/comments/${comment}`, body: { status: 'PUBLISHED' }, headers: json },
-  { method: 'POST', path: '/comments/removals', body: { ids: [comment] }, headers: json },
-  { method: 'POST', path: '/comments/removals', body: { ids: [visible, comment] }, headers: json },
-  { method: 'POST', path: '/comments/removals', body: { ids: [comment, 'x'] }, headers: json },
-  { method: 'POST', path: `/posts/${comment}/comments`, body: { content: 'c' }, headers: json },
+  ...[{ status: 'PUBLISHED' }, {}, { status: 'PENDING' }].map((body) =>
+    toAsk(`PATCH /comments/${comment}`, body, merge),
+  ),
+  toAsk(`PATCH /comments/${comment}`, { status: 'PUBLISHED' }, json),
+  ...[[comment], [visible, comment], [comment, 'x']].map((ids) =>
+    toAsk('POST /comments/removals', { ids }, json),
+  ),
+  toAsk(`POST /posts/${comment}/comments`, { content: 'c' }, json),
 ];
 
 /** Lists, which name the comment at most as a place. */
 export function listsOf({ post }: Blogged, from = ''): readonly Ask[] {
+  const lists = [`/posts/${post}/comments?`, '/comments?'];
+  lists.push('/comments?status=PUBLISHED', '/comments?status=PENDING');
+  const limits = ['', '&limit=1', '&limit=2', '&limit=900'];
   const after = from && `&after=${from}`;
-  const paths = ['', '?limit=1', '?limit=2', '?limit=900'].flatMap((query) => [
-    `/posts/${post}/comments${query}`,
-    `/comments${query}`,
-    `/comments${query === '' ? '?' : `${query}&`}status=PUBLISHED`,
-    `/comments${query === '' ? '?' : `${query}&`}status=PENDING`,
-  ]);
-  return paths.map((path) => ({
-    method: 'GET',
-    path: (after && (path.includes('?') ? `${path}${after}` : `${path}?${after.slice(1)}`)) || path,
-  }));
+  const paths = limits.flatMap((limit) => lists.map((list) => `${list}${limit}${after}`));
+  return paths.map((path) => ({ method: 'GET', path: path.replace('?&', '?') }));
 }
 
 export function listQueriesOf({ post }: Blogged, from = ''): readonly string[] {
   const after = from && `, after: "${from}"`;
   const fields =
     'id content name status author { name } post { id title comments(first: 9) { id } }';
+  const ofAuthor = 'author { posts { comments { id } } }';
   return [
     `{ postById(postId: "${post}") { comments(first: 2${after}) { ${fields} } } }`,
-    `{ allPosts(first: 9) { comments(first: 1${after}) { id status } author { posts { comments { id } } } } }`,
-    `{ comments(first: 1${after}) { ${fields} } }`,
-    `{ comments(first: 900${after}) { ${fields} } }`,
-    `{ comments(first: 9, status: PENDING${after}) { id } }`,
-    `{ comments(first: 9, status: PUBLISHED${after}) { id } }`,
+    `{ allPosts(first: 9) { comments(first: 1${after}) { id status } ${ofAuthor} } }`,
+    ...[1, 900].map((first) => `{ comments(first: ${first}${after}) { ${fields} } }`),
+    ...['PENDING', 'PUBLISHED'].map(
+      (status) => `{ comments(first: 9, status: ${status}${after}) { id } }`,
+    ),
   ];
 }
 
@@ -75,11 +61,7 @@ export const mutationsOf = (comment: string): readonly string[] => [
 /** Everything that names the comment. `tag`: its own, as those have it who moderate it. */
 export function asksOf(comment: string, blog: Blogged, tag: string): readonly Ask[] {
   const plain = [...readsOf(comment), ...writesOf(comment, blog)];
-  const conditional = plain.flatMap(({ headers, ...ask }) =>
-    conditions(tag).map((condition) => ({ ...ask, headers: { ...headers, ...condition } })),
-  );
   const queries = [...listQueriesOf(blog, comment), ...mutationsOf(comment)];
-  return [...plain, ...conditional, ...listsOf(blog, comment), ...queries.flatMap(overHttp)];
+  const others = [...listsOf(blog, comment), ...queries.flatMap(overHttp)];
+  return [...plain, ...plain.flatMap((ask) => conditions(ask, tag)), ...others];
 }
-
-export { isWrite };
