@@ -44,29 +44,28 @@ test('others are served beside articles of every shape, in a small heap', async 
     t.diagnostic(`${what}: ${heldLoop} ms`);
     assert.ok(heldLoop < 1_000, `${what}: ${heldLoop} ms`);
   };
-  const changes = [[{ op: 'replace', path: '/x', value: 1 }], [{ op: 'remove', path: '/none' }]];
+  const patch = (change: object) => send('/api/articles/1', jsonPatch, JSON.stringify([change]));
   for (const [what, shape] of Object.entries(shapes)) {
     const more = shape();
     const body = `{"id":1,"title":"a","x":0,"more":${more}}`;
     assert.equal(await send('/api/articles', 'application/json', body), 201, what);
-    for (const [at, change] of changes.entries()) {
-      const text = JSON.stringify(change);
-      const status = await send('/api/articles/1', jsonPatch, text);
-      assert.equal(status, at === 0 ? 204 : 409, what);
+    assert.equal(await patch({ op: 'replace', path: '/x', value: 1 }), 204, what);
+    assert.equal(await patch({ op: 'remove', path: '/none' }), 409, what);
+    for (const [merge, status] of [
+      [`{"title":"b"}`, 204],
+      [`{"more":${more}}`, 204],
+      [`{"other":${more}}`, 413],
+    ] as const) {
+      assert.equal(await send('/api/articles/1', mergePatch, merge), status, what);
     }
-    assert.equal(await send('/api/articles/1', mergePatch, `{"title":"b"}`), 204, what);
-    assert.equal(await send('/api/articles/1', mergePatch, `{"more":${more}}`), 204, what);
-    assert.equal(await send('/api/articles/1', mergePatch, `{"other":${more}}`), 413, what);
     const all = JSON.stringify([{ op: 'test', path: '/0/title', value: 'b' }]);
     assert.equal(await send('/api/articles', jsonPatch, all), 204, what);
     assert.equal((await fetch(`${url}/api/articles`, { method: 'HEAD' })).status, 200, what);
     await assertServed(what);
   }
-  const numbers = JSON.stringify({ id: 1, title: 'a', x: Array.from({ length: 49_000 }, () => 1) });
+  const numbers = `{"id":1,"title":"a","x":[${list(values, () => '1')}]}`;
   assert.equal(await send('/api/articles', 'application/json', numbers), 201);
-  const removals = JSON.stringify(
-    Array.from({ length: 1_000 }, () => ({ op: 'remove', path: '/x/0' })),
-  );
+  const removals = `[${list(1_000, () => '{"op":"remove","path":"/x/0"}')}]`;
   assert.equal(await send('/api/articles/1', jsonPatch, removals), 204);
   await assertServed('removals');
 });
