@@ -84,8 +84,8 @@ test('1,000 operations of a patch are applied, one more is 413', async (t) => {
   assert.equal(tags.length, 1_002);
 });
 
-test('a result tells of 20 short errors, and that there are more', async (t) => {
-  const server = await startServer(t);
+test('a result tells of 20 short errors, and that there are more; the log of each code once', async (t) => {
+  const server = await startServer(t, { env: { LOG_REQUESTS: 'all' } });
   const errorsOf = async (query: string, i?: unknown) => {
     const { body } = await post(server, { query, variables: { i } });
     const { errors } = body as { readonly errors: readonly { readonly message: string }[] };
@@ -94,6 +94,15 @@ test('a result tells of 20 short errors, and that there are more', async (t) => 
     return errors.length;
   };
   assert.equal(await errorsOf('{ a b }'), 2);
+  await post(server, [{ query: '{' }, { query: '{' }]);
+  await post(server, { query: `query ${'x'.repeat(100)} { __typename }` });
+  const lines = server.logged.filter(({ event }) => event === 'request').slice(-2);
+  const told = lines.map(({ operation, codes }) => [operation, codes]);
+  const name = `query ${'x'.repeat(58)}`;
+  assert.deepEqual(told, [
+    ['batch of 2', 'GRAPHQL_PARSE_FAILED'],
+    [name, undefined],
+  ]);
   const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`k${at}`, 1]));
   const create = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
   const blank = 'createPost(createPostInput: {title: "", content: ""})';

@@ -58,6 +58,10 @@ test('a mutation that is sent again has the answer of its first time, by a hash 
   // Under another key it is another request.
   assert.equal((await ask(server, request, 'other')).isReplayed, false);
   assert.equal((await titles(server)).length, 2);
+  const query = `mutation A { ${create('a')} } mutation B { ${create('b')} }`;
+  assert.deepEqual((await ask(server, { query, operationName: 'A' }, 'named')).codes, [[]]);
+  const { text } = await ask(server, { query, operationName: 'B' }, 'named');
+  assert.match(text, /was used for another request/);
 });
 
 test('a key is for one write: several mutations are refused, and none is done', async (t) => {
@@ -123,6 +127,10 @@ test('a change that is sent again changes nothing, and answers with what is ther
 test('a key that is not valid refuses the request, or the operation that has it', async (t) => {
   const server = await start(t);
   const request = mutation(create('one'));
+  // A response that could be kept changes nothing, and a GET has no key.
+  for (const _ of [1, 2]) assert.equal((await ask(server, read)).status, 200);
+  const headers = { 'Idempotency-Key': 'a b' };
+  assert.equal((await server.fetch('/graphql?query={__typename}', { headers })).status, 200);
   for (const body of [request, read, [request]]) {
     const { status, text } = await ask(server, body, 'a b');
     assert.equal(status, 400, text);

@@ -1,8 +1,6 @@
 /** Every limit of a WebSocket, crossed; and what a hostile or dead client cannot do to others. */
 
 import assert from 'node:assert/strict';
-import diagnostics from 'node:diagnostics_channel';
-import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ConnectionMemory } from '../../dist/memory-pool.js';
@@ -269,30 +267,4 @@ describe('peers', { concurrency: 4 }, () => {
     assert.equal((await reader.next()).id, 'r');
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
   });
-});
-
-test('while a client does not read, its messages are not read', async (t) => {
-  let accepted: Socket | undefined;
-  const note = (message: unknown): void => void ({ socket: accepted } = message as never);
-  diagnostics.subscribe('net.server.socket', note);
-  t.after(() => diagnostics.unsubscribe('net.server.socket', note));
-  // Results of 50 MB, which no kernel takes on their way, given when they are called for.
-  const held: (() => void)[] = [];
-  const large = { data: { big: 'x'.repeat(5_000_000) } };
-  const wrap = withExecute(() => new Promise((resolve) => held.push(() => resolve(large))));
-  const client = await connectReady(startEndpoint(t, { wrap }));
-  for (const id of times(10)) client.send(query(id));
-  await until('ten operations', () => held.length === 10);
-  client.socket.pause();
-  for (const finish of held) finish();
-  await until('a backlog', () => (accepted?.writableLength ?? 0) > 10_000_000);
-  for (const _ of times(195)) client.send({ type: 'ping' });
-  await until('the pause', () => accepted?.isPaused() === true);
-  client.socket.resume();
-  const types = new Map<string, number>();
-  while ((types.get('complete') ?? 0) + (types.get('pong') ?? 0) < 205) {
-    const { type } = await client.next();
-    types.set(type, (types.get(type) ?? 0) + 1);
-  }
-  client.socket.terminate();
 });
