@@ -91,18 +91,7 @@ test('a file that is missing, too large, or no array in JSON is one clear error'
 });
 
 const refused: Readonly<Record<string, readonly unknown[]>> = {
-  username: [
-    '',
-    ' ',
-    7,
-    'a\nb',
-    '\uD800',
-    'x'.repeat(257),
-    'ann ',
-    'a\u0308',
-    'a\u200b',
-    undefined,
-  ],
+  username: [undefined, 7, 'x'.repeat(257), ...'| |a\nb|\uD800|ann |a\u0308|a\u200b'.split('|')],
   email: [undefined, 'x'.repeat(321)],
   roles: [undefined, 'USER', ['USER', ''], Array(500).fill('USER'), Array(4).fill('x'.repeat(247))],
   passwordHash: [undefined, 'secret'],

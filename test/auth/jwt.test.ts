@@ -24,13 +24,10 @@ import {
 
 const tokenLengthMax = 4_096;
 
-function assertGood(verified: Verified, message = 'refused'): void {
+const assertGood = (verified: Verified, message = 'refused'): void =>
   assert.ok(typeof verified !== 'string', message);
-}
-
-function assertRefused(verified: Verified, message = 'taken'): void {
+const assertRefused = (verified: Verified, message = 'taken'): void =>
   assert.ok(typeof verified === 'string', message);
-}
 
 test('a token carries name, address and roles, and lives for its time to live', () => {
   const tokens = createOwn();
@@ -129,20 +126,12 @@ const goodValues: Readonly<Record<string, readonly unknown[]>> = {
   jti: ['whatever'],
   iss: ['inkwell'],
 };
+const now = startSeconds;
 const badValues: typeof goodValues = {
   sub: [undefined, 7, null, ['user']],
   email: [undefined, {}],
   roles: [undefined, 'ADMIN', ['USER', 1], { 0: 'USER', length: 1 }],
-  exp: [
-    undefined,
-    null,
-    `${startSeconds + 60}`,
-    startSeconds + 60.5,
-    startSeconds,
-    -1,
-    1e300,
-    [9e9],
-  ],
+  exp: [undefined, null, `${now + 60}`, now + 60.5, now, -1, 1e300, [9e9]],
   iat: ['now', startSeconds - 0.5, null],
   auth_time: ['now', startSeconds - 0.5, -1, null],
   credential: [undefined, null, 7, ['x']],

@@ -18,7 +18,8 @@ const contentsOf = (comments: readonly Comment[]): string =>
   comments.map(({ content }) => content).join(' ');
 
 export function testPending(open: Open): void {
-  const fill = async (store: Store) => {
+  const fill = async (t: TestContext) => {
+    const store = await open(t);
     const post = made(await store.posts.create(text('a')));
     const other = made(await store.posts.create(text('b')));
     const heard: string[] = [];
@@ -26,7 +27,7 @@ export function testPending(open: Open): void {
     await store.comments.ready?.();
     const add = async (content: string, options = {}, on = post.id): Promise<string> =>
       made(await store.comments.add(on, content, options)).id;
-    return { post: post.id, other: other.id, heard, add };
+    return { store, comments: store.comments, post: post.id, other: other.id, heard, add };
   };
   /** What is read of all comments but those that wait. */
   const seen = async ({ comments }: Store, post: string, waiting: string) => ({
@@ -38,8 +39,7 @@ export function testPending(open: Open): void {
   });
 
   test('have no place, and are in no list but their own', async (t) => {
-    const store = await open(t);
-    const { post, other, heard, add } = await fill(store);
+    const { store, post, other, heard, add } = await fill(t);
     await add('a');
     const before = await seen(store, post, nobody);
     const by = { name: 'Ann \ud800', authorId: nobody };
@@ -64,9 +64,7 @@ export function testPending(open: Open): void {
   });
 
   test('get their place when they are approved, once, with their id and date', async (t) => {
-    const store = await open(t);
-    const { post, heard, add } = await fill(store);
-    const { comments } = store;
+    const { comments, post, heard, add } = await fill(t);
     const waiting = await add('w', { isPending, name: 'Ann', authorId: nobody });
     const later = await add('later', { isPending });
     const before = await add('a');
@@ -99,9 +97,7 @@ export function testPending(open: Open): void {
   });
 
   test('skip no comment where a page begins after one that was removed', async (t) => {
-    const store = await open(t);
-    const { post, add } = await fill(store);
-    const { comments } = store;
+    const { comments, post, add } = await fill(t);
     const early = await add('early', { isPending });
     const [a, b] = [await add('a'), await add('b')];
     const gone = await add('gone');
@@ -125,9 +121,7 @@ export function testPending(open: Open): void {
   });
 
   test('are removed with others, all or none, and with their post', async (t) => {
-    const store = await open(t);
-    const { post, other, add } = await fill(store);
-    const { comments } = store;
+    const { store, comments, post, other, add } = await fill(t);
     const placed = [await add('a'), await add('b'), await add('c', {}, other)];
     const waiting = [await add('w', { isPending }), await add('x', { isPending }, other)];
     const [a = '', , c = ''] = placed;
@@ -154,8 +148,7 @@ export function testPending(open: Open): void {
   });
 
   test('of one post may be very many', async (t) => {
-    const store = await open(t);
-    const { post, other, add } = await fill(store);
+    const { store, post, other, add } = await fill(t);
     const kept = await add('kept', { isPending }, other);
     const count = isLong ? 4_100 : 1_600;
     await Promise.all(times(count).map(async (at) => add(`${at}`, { isPending })));

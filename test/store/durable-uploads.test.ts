@@ -13,18 +13,18 @@ import { database } from '../support/shared-postgres.ts';
 import { durableStores, inSqliteFile, onPostgres, openOn } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { bytes, createDirectory, readAll, readFile, store } from '../support/uploads.ts';
-import { ageAll, listDurable, openDurable } from './upload-places.ts';
+import { ageAll, type DurableOptions, listDurable, openDurable } from './upload-places.ts';
 
 for (const { name, skip, newUrl } of durableStores) {
   const openRecords = async (t: TestContext): Promise<Store> => openOn(t, await newUrl(t));
-  const openPlace = async (t: TestContext): Promise<{ records: Store; directory: string }> => {
-    return { records: await openRecords(t), directory: await createDirectory(t) };
+  const open = async (t: TestContext, more: Omit<DurableOptions, 'directory'> = {}) => {
+    const [records, directory] = [await openRecords(t), await createDirectory(t)];
+    return { records, directory, ...(await openDurable(records, t, { directory, ...more })) };
   };
 
   describe(`a durable store of uploads with its index ${name}`, { skip }, () => {
     it('has its files and their order after the next start', async (t) => {
-      const { records, directory } = await openPlace(t);
-      const { uploads } = await openDurable(records, t, { directory });
+      const { records, directory, uploads } = await open(t);
       await store(uploads, { b: '1', a: '2' });
       await store(uploads, { b: 'one' });
       await uploads.close();
@@ -35,7 +35,6 @@ for (const { name, skip, newUrl } of durableStores) {
     });
 
     it('flushes a file, then its folder, before the index lists it', async (t) => {
-      const { records, directory } = await openPlace(t);
       const steps: string[] = [];
       const wrap = (index: DurableFileIndex): DurableFileIndex => ({
         ...index,
@@ -44,7 +43,7 @@ for (const { name, skip, newUrl } of durableStores) {
           return index.commit(files);
         },
       });
-      const { uploads } = await openDurable(records, t, { directory, wrap });
+      const { directory, uploads } = await open(t, { wrap });
       faults.synced = [];
       await store(uploads, { a: '1' });
       const folder = join(directory, 'inkwell-files');
@@ -53,8 +52,7 @@ for (const { name, skip, newUrl } of durableStores) {
     });
 
     it('refuses to list what took longer than 12 hours', async (t) => {
-      const { records, directory } = await openPlace(t);
-      const { uploads } = await openDurable(records, t, { directory });
+      const { directory, uploads } = await open(t);
       const began = performance.now();
       for (const [hours, code] of [
         [11.9, undefined],
@@ -73,8 +71,7 @@ for (const { name, skip, newUrl } of durableStores) {
     });
 
     it('removes what was replaced or removed, or no index lists, when it is a day old, and nothing else', async (t) => {
-      const { records, directory } = await openPlace(t);
-      const { uploads } = await openDurable(records, t, { directory });
+      const { records, directory, uploads } = await open(t);
       const sweep = async (): Promise<string[]> => {
         await uploads.sweep();
         return listDurable(directory);
@@ -117,8 +114,7 @@ for (const { name, skip, newUrl } of durableStores) {
     });
 
     it('says while its folder is away that nothing is stored or swept, and goes on', async (t) => {
-      const { records, directory } = await openPlace(t);
-      const { uploads, logged } = await openDurable(records, t, { directory });
+      const { directory, uploads, logged } = await open(t);
       await uploads.sweep();
       const folder = join(directory, 'inkwell-files');
       // As where a volume is not mounted any more: a new folder would be on another disk.
@@ -136,8 +132,7 @@ for (const { name, skip, newUrl } of durableStores) {
     });
 
     it('keeps no more replaced files than stored ones may be, and removes the oldest', async (t) => {
-      const { records, directory } = await openPlace(t);
-      const { uploads, logged } = await openDurable(records, t, { directory, filesMax: 3 });
+      const { directory, uploads, logged } = await open(t, { filesMax: 3 });
       const listed = [];
       for (let turn = 0; turn < 10; turn += 1) {
         await store(uploads, { a: String(turn) });
@@ -176,7 +171,6 @@ for (const { name, skip, newUrl } of durableStores) {
     });
 
     it('keeps what a commit without an answer may have stored, and removes the rest a day later', async (t) => {
-      const { records, directory } = await openPlace(t);
       let isStored = true;
       const wrap = (real: DurableFileIndex): DurableFileIndex => ({
         ...real,
@@ -185,7 +179,7 @@ for (const { name, skip, newUrl } of durableStores) {
           throw new AppError('overloaded', 'The answer was lost.');
         },
       });
-      const { uploads } = await openDurable(records, t, { directory, wrap });
+      const { directory, uploads } = await open(t, { wrap });
       await assert.rejects(store(uploads, { a: '1', b: '2' }), withCode('overloaded'));
       isStored = false;
       await assert.rejects(store(uploads, { a: 'never', c: 'never' }), withCode('overloaded'));

@@ -13,8 +13,7 @@ import { uploadPlaces } from './upload-places.ts';
 for (const { name, skip, open } of uploadPlaces) {
   describe(`the list of uploads ${name}`, { skip }, () => {
     it('lists in pages by places, which outlive their files', async (t) => {
-      const { nodes } = await open(t, { nodes: 2 });
-      const [one = assert.fail(), other = one] = nodes;
+      const { one, other } = await open(t);
       await store(one, { a: '', b: '', c: '', d: '' });
       const first = await other.readPage(0, 2);
       assert.deepEqual(pluck(first.records, 'storedName'), ['a', 'b']);
@@ -30,8 +29,7 @@ for (const { name, skip, open } of uploadPlaces) {
     });
 
     it('says of a repetition under a key that it was done, not that its names are stored', async (t) => {
-      const { nodes, list } = await open(t, { nodes: 2 });
-      const [one = assert.fail(), other = one] = nodes;
+      const { one, other, list } = await open(t);
       const once = { key: 'k'.repeat(22), fingerprint: 'p'.repeat(22) };
       const send = async (node: Uploads, text: string, by?: Once) => {
         const upload = node.begin();
@@ -64,8 +62,7 @@ for (const { name, skip, open } of uploadPlaces) {
     });
 
     it('stores only new names where that is asked, once over all nodes', async (t) => {
-      const { nodes, list } = await open(t, { nodes: 2 });
-      const [one = assert.fail(), other = one] = nodes;
+      const { one, other, list } = await open(t);
       const ready = await Promise.all(
         times(8).map(async (at) => {
           const upload = (at % 2 ? one : other).begin();

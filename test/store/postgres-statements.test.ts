@@ -26,11 +26,7 @@ const draft = { title: 'a', content: 'b', authorId: null };
 describe('statements that are joined', { skip }, () => {
   async function open(t: TestContext) {
     const url = await database.emptyDatabase();
-    const statements: string[] = [];
-    const store = await openOn(t, url, { timed: (kind) => statements.push(kind) });
-    const session = openSession(t, url);
-    statements.length = 0;
-    return { url, store, statements, session };
+    return { url, store: await openOn(t, url), session: openSession(t, url) };
   }
 
   /** Raises an error, or does something else, for each comment with this text. */

@@ -18,11 +18,13 @@ type Bounds = Partial<Pick<OpenUploadsOptions, 'filesMax' | 'bytesMax'>>;
 export interface UploadPlace extends Pick<StorePlace, 'name' | 'skip'> {
   readonly isDurable: boolean;
   /** Closed and gone with the test; as many of `nodes` on one index as the place can have. */
-  open(context: TestContext, bounds: Bounds & { readonly nodes?: number }): Promise<OpenPlace>;
+  open(context: TestContext, more?: Bounds & { readonly nodes?: number }): Promise<OpenPlace>;
 }
 
-export interface OpenPlace {
-  readonly nodes: readonly Uploads[];
+interface OpenPlace {
+  /** Two of one index and one folder, or one twice where the place has one. */
+  readonly one: Uploads;
+  readonly other: Uploads;
   readonly directory: string;
   /** Names of files on disk. */
   list(): Promise<string[]>;
@@ -73,7 +75,7 @@ const inRun: UploadPlace = {
   isDurable: false,
   async open(context, bounds) {
     const { uploads, ...place } = await openRun(context, bounds);
-    return { nodes: [uploads], ...place };
+    return { one: uploads, other: uploads, ...place };
   },
 };
 
@@ -81,7 +83,7 @@ const durablePlaces = durableStores.map(({ name, skip, newUrl }): UploadPlace =>
   name: `with its index ${name}`,
   skip,
   isDurable: true,
-  async open(context, { nodes = 1, ...bounds }) {
+  async open(context, { nodes = 2, ...bounds } = {}) {
     const directory = await createDirectory(context);
     const url = await newUrl(context);
     const opened = await Promise.all(
@@ -89,7 +91,8 @@ const durablePlaces = durableStores.map(({ name, skip, newUrl }): UploadPlace =>
         openDurable(await openOn(context, url), context, { directory, ...bounds }),
       ),
     );
-    return { nodes: pluck(opened, 'uploads'), directory, list: () => listDurable(directory) };
+    const [one = assert.fail(), ...others] = pluck(opened, 'uploads');
+    return { one, other: others.at(-1) ?? one, directory, list: () => listDurable(directory) };
   },
 }));
 

@@ -25,8 +25,8 @@ for (const { name, skip, isDurable, open } of uploadPlaces) {
         for (let n = isLong ? 1 : 1 + (at * step) / 3; n <= last; n += step) {
           // A test of its own, so that its store is closed before the next one is opened.
           await t.test(`call ${n}`, async (call) => {
-            const { nodes, list, directory } = await open(call, { filesMax: 10_000 });
-            const uploads = nodes[0] ?? assert.fail();
+            const place = await open(call, { filesMax: 10_000, nodes: 1 });
+            const { one: uploads, list, directory } = place;
             await uploads.sweep();
             const expected = new Map<string, string>();
             Object.assign(faults, { code, failAt: n });

@@ -3,33 +3,17 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import type { Uploads } from '../../dist/store/files/uploads.js';
 import { withCode } from '../support/errors.ts';
 import { faults } from '../support/faults.ts';
 import { times } from '../support/lists.ts';
 import { cases } from '../support/long.ts';
 import { anyCodeUnit } from '../support/texts.ts';
 import { bytes, patiently, readAll, readFile, store } from '../support/uploads.ts';
-import { type OpenPlace, uploadPlaces, type UploadPlace } from './upload-places.ts';
+import { uploadPlaces } from './upload-places.ts';
 
-/** Two of one index and one folder, or one twice where a place has one. */
-interface Opened extends OpenPlace {
-  readonly one: Uploads;
-  readonly other: Uploads;
-}
-type Open = (context: TestContext, more?: Parameters<UploadPlace['open']>[1]) => Promise<Opened>;
-
-for (const { name: where, skip, open: openPlace } of uploadPlaces) {
-  const open: Open = async (context, more) => {
-    const opened = await openPlace(context, { nodes: 2, ...more });
-    const [one] = opened.nodes;
-    const other = opened.nodes.at(-1);
-    assert.ok(one !== undefined && other !== undefined, where);
-    return { ...opened, one, other };
-  };
-
+for (const { name: where, skip, open } of uploadPlaces) {
   describe(`the store of uploads ${where}`, { skip }, () => {
     it('gives files back in the order in which they came; a replaced one keeps its place', async (t) => {
       const { one, other } = await open(t);
