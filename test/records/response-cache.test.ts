@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { jsonTextResponse } from '../../dist/http/message.js';
-import { createResponseCache } from '../../dist/records/response-cache.js';
+import { createRecordTexts, createResponseCache } from '../../dist/records/response-cache.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
@@ -70,4 +70,16 @@ it('of equal requests that a store told the same state, the first makes the resp
   assert.equal(failed.status, 'rejected');
   const found = made.map((each) => each.status === 'fulfilled' && each.value);
   assert.deepEqual(found, ['two', 'three']);
+});
+
+it('texts of records are forgotten beyond their bytes, and count anew from the first one', () => {
+  const toText = createRecordTexts(1_000);
+  const records = [1, 2, 3, 4, 5].map((id) => ({ id }));
+  let made = 0;
+  // Each counts as 500 bytes: the third and the fifth find no room.
+  const ask = (record?: object) => toText(record, () => `${(made += 1)}`.padEnd(200));
+  for (const record of [...records, records[4]]) ask(record);
+  assert.equal(made, 5);
+  ask(records[2]);
+  assert.equal(made, 6);
 });
