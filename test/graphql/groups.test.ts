@@ -104,6 +104,7 @@ describe('a group', () => {
     const { bytes } = endpoint.pool;
     assert.ok(bytes > 5_000 && bytes < 16_384, `${bytes}`);
     assert.equal((await askEvents(endpoint, toLong(45))).response.statusCode, 503);
+    assert.equal(endpoint.streams.size, 2);
     await endpoint.stop();
     assert.equal(endpoint.pool.bytes, 0);
   });

@@ -157,6 +157,7 @@ describe('a client', { concurrency: 4 }, () => {
     await askEvents(endpoint, subscription);
     const reader = await subscribe(endpoint);
     await until('two streams', () => endpoint.streams.size >= 2);
+    const before = endpoint.pool.bytes;
     for (let sent = 0; endpoint.streams.size === 2 && sent < 2_000; sent += 1) {
       const content = `${sent} ${'x'.repeat(50_000)}`;
       endpoint.comment(content);
@@ -164,6 +165,7 @@ describe('a client', { concurrency: 4 }, () => {
     }
     assert.equal(endpoint.streams.size, 1);
     assert.deepEqual(endpoint.dropped, ['slow_consumer']);
+    await until('the memory is given back', () => endpoint.pool.bytes <= before);
   });
 
   test('that does not read is not waited for by a clean stop', async (t) => {
