@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runCommand, runCommandHere } from '../support/command.ts';
+import { runCommandHere } from '../support/command.ts';
 import { post } from '../support/graphql-http.ts';
 import { file, form } from '../support/files.ts';
 import { askLogin, logIn } from '../support/login.ts';
@@ -102,7 +102,7 @@ for (const { name: place, skip, newUrl } of durableStores) {
     for (const who of [admin, {}, headers]) after.push(...(await readAll(server, ids, who)));
     after.push(await server.metrics());
     for (const command of ['export', 'accounts list']) {
-      const { code, output, errors } = await runCommand(command.split(' '), { env });
+      const { code, output, errors } = await runCommandHere(command.split(' '), { env });
       assert.deepEqual([code, errors.includes('Error')], [0, false], errors);
       after.push(output, errors);
     }

@@ -74,24 +74,24 @@ describe('backup of SQLite', { skip: skipSqlite }, () => {
   it('is whole, private, alone in its folder, and replaces nothing', async (t) => {
     const path = await newSqliteFile(t);
     const url = toSqliteUrl(path);
-    assert.equal((await run(['migrate'], url)).code, 0);
+    assert.equal((await here(['migrate'], url)).code, 0);
     const folder = dirname(path);
     const copy = join(folder, 'copy.db');
-    assert.equal((await run(['backup', copy], url)).code, 0);
+    assert.equal((await here(['backup', copy], url)).code, 0);
     assert.equal((await stat(copy)).mode & 0o777, 0o600);
     const checked = inSqlite(copy, (file) => file.prepare('PRAGMA integrity_check').all());
     assert.deepEqual(checked[0], { __proto__: null, integrity_check: 'ok' });
     assert.deepEqual((await readdir(folder)).toSorted(), ['copy.db', 'in k%.db']);
 
     await writeFile(join(folder, 'mine'), 'precious');
-    const taken = run(['backup', join(folder, 'mine')], url);
+    const taken = here(['backup', join(folder, 'mine')], url);
     await fails(taken, /mine cannot be made \(EEXIST\): .*give another name/);
     assert.equal(await readFile(join(folder, 'mine'), 'utf8'), 'precious');
     // An earlier run that was killed has left it.
     await writeFile(join(folder, 'other.partial'), 'half a copy');
-    assert.equal((await run(['backup', join(folder, 'other')], url)).code, 0);
+    assert.equal((await here(['backup', join(folder, 'other')], url)).code, 0);
     assert.equal((await stat(join(folder, 'other'))).mode & 0o777, 0o600);
-    await fails(run(['backup', join(folder, 'no', 'copy')], url), /cannot be made \(ENOENT\)/);
+    await fails(here(['backup', join(folder, 'no', 'copy')], url), /cannot be made \(ENOENT\)/);
     const names = ['copy.db', 'in k%.db', 'mine', 'other'];
     assert.deepEqual((await readdir(folder)).toSorted(), names);
   });
@@ -99,7 +99,7 @@ describe('backup of SQLite', { skip: skipSqlite }, () => {
   it('has its name when it is whole, and not before', async (t) => {
     const path = await newSqliteFile(t);
     const url = toSqliteUrl(path);
-    assert.equal((await run(['migrate'], url)).code, 0);
+    assert.equal((await here(['migrate'], url)).code, 0);
     inSqlite(path, (file) =>
       file.exec(`WITH RECURSIVE many (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM many LIMIT 200)
         INSERT INTO todos (id, title, completed)
