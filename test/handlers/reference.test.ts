@@ -57,11 +57,9 @@ describe('the API reference', () => {
       const responses = Object.entries(operation.responses).map(
         ([status, response]) => [`${at}/responses/${status}`, response] as const,
       );
-      const { requestBody } = operation;
-      const request: (readonly [string, Described])[] = requestBody
-        ? [[`${at}/requestBody`, requestBody]]
-        : [];
-      for (const [place, { content = {} }] of [...request, ...responses]) {
+      const request: Described = operation.requestBody ?? {};
+      const all = [[`${at}/requestBody`, request] as const, ...responses];
+      for (const [place, { content = {} }] of all) {
         for (const [type, { example, examples = {} }] of Object.entries(content)) {
           const values = Object.entries(examples).map(([code, { value }]) => {
             const { code: own, status } = value as { code: ErrorCode; status: number };

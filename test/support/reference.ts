@@ -11,23 +11,21 @@ import { file, form } from './files.ts';
 import type { TestServer } from './server.ts';
 import { projectFolder } from './source.ts';
 
+type Named<T> = Readonly<Record<string, T>>;
+
 export interface Described {
-  readonly headers?: Readonly<Record<string, { readonly example?: string }>>;
-  readonly content?: Readonly<
-    Record<
-      string,
-      {
-        readonly example?: unknown;
-        /** By the code of an error. */
-        readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
-      }
-    >
-  >;
+  readonly headers?: Named<{ readonly example?: string }>;
+  readonly content?: Named<Content>;
 }
 
-interface Body {
+interface Content {
+  readonly example?: unknown;
+  /** By the code of an error. */
+  readonly examples?: Named<{ readonly value: unknown }>;
+}
+
+interface Body extends Content {
   readonly schema: { readonly $ref?: string; readonly properties?: object };
-  readonly example: unknown;
 }
 
 export interface Operation {
@@ -36,28 +34,24 @@ export interface Operation {
   readonly security?: readonly object[];
   readonly tags: readonly string[];
   readonly parameters?: readonly { readonly name: string; readonly example?: unknown }[];
-  readonly requestBody?: {
-    readonly content: Readonly<Record<string, Body>>;
-  };
-  readonly responses: Readonly<Record<string, Described>>;
+  readonly requestBody?: { readonly content: Named<Body> };
+  readonly responses: Named<Described>;
 }
 
 export interface Reference {
   readonly info: { readonly version: string };
-  readonly paths: Readonly<Record<string, PathItem>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, Schema>>;
-  };
+  readonly paths: Named<PathItem>;
+  readonly components: { readonly schemas: Named<Schema> };
 }
 
-interface PathItem extends Readonly<Record<string, unknown>> {
+interface PathItem extends Named<unknown> {
   /** Of all operations of the path. */
   readonly parameters?: Operation['parameters'];
 }
 
 interface Schema {
   readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, { readonly enum?: readonly unknown[] }>>;
+  readonly properties?: Named<{ readonly enum?: readonly unknown[] }>;
 }
 
 /** Only paths, methods and media types of the table are looked at. */
@@ -79,10 +73,8 @@ function inline(value: unknown): unknown {
 }
 
 function find($ref: string): unknown {
-  const found = $ref
-    .split('/')
-    .slice(1)
-    .reduce<unknown>((value, step) => (value as Readonly<Record<string, unknown>>)[step], document);
+  let found: unknown = document;
+  for (const step of $ref.split('/').slice(1)) found = (found as Named<unknown>)[step];
   assert.ok(found !== undefined, $ref);
   return found;
 }
@@ -177,11 +169,7 @@ export async function check(entry: Entry, response: Response): Promise<readonly 
   const isPlain = 'Preference-Applied' in headers && !response.headers.has('preference-applied');
   const sent = [...response.headers.keys()].filter((header) => !general.test(header));
   const wanted = Object.keys(headers).map((header) => header.toLowerCase());
-  assert.deepEqual(
-    sent.filter((header) => !wanted.includes(header)),
-    [],
-    at,
-  );
+  for (const header of sent) assert.ok(wanted.includes(header), `${at}: ${header}`);
   const [type] = (response.headers.get('content-type') ?? '').split(';');
   const types = Object.keys(content);
   const location = response.headers.get('location');
