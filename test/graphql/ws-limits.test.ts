@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ConnectionMemory } from '../../dist/memory-pool.js';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { startEndpoint } from '../support/graphql-endpoint.ts';
+import { holdTurns, startEndpoint } from '../support/graphql-endpoint.ts';
 import { connectByHand, connectReady, subscribe } from '../support/ws-clients.ts';
 import { keepOthersServed } from '../support/prober.ts';
 import { times } from '../support/lists.ts';
@@ -19,70 +19,6 @@ const big = { data: { big: 'x'.repeat(200_000) } };
 const withExecute = (run: () => typeof big | Promise<typeof big>) => (engine: Engine) => ({
   ...engine,
   execute: async () => ({ json: JSON.stringify(await run()), codes: [], isRepeatable: false }),
-});
-
-describe('messages', { concurrency: 4 }, () => {
-  const env = { BODY_BYTES_MAX: '100000' };
-  for (const [name, type, answer] of [
-    ['graphql-transport-ws', 'subscribe', 'next'],
-    ['graphql-ws', 'start', 'data'],
-  ] as const) {
-    test(`one on ${name} is as long as a body, a longer one is an error for its id`, async (t) => {
-      const client = await connectReady(startEndpoint(t, { env }), { protocols: [name] });
-      const text = JSON.stringify({ id: 'a', type, payload: { query: '{ __typename }' } });
-      client.sendText(text.padEnd(100_001));
-      const { payload, ...error } = await client.next();
-      assert.deepEqual(error, { type: 'error', id: 'a' });
-      const [{ extensions }] = [payload].flat() as [{ extensions: object }];
-      assert.deepEqual(extensions, { code: 'PAYLOAD_TOO_LARGE' });
-      client.sendText(text.padEnd(100_000));
-      assert.equal((await client.next()).type, answer);
-    });
-  }
-
-  test('one that is longer than four bodies closes with 1009', async (t) => {
-    const client = await connectReady(startEndpoint(t, { env }));
-    client.sendText('{"type":"ping"}'.padEnd(400_000));
-    assert.equal((await client.next()).type, 'pong');
-    client.sendText('{"type":"ping"}'.padEnd(400_001));
-    assert.equal((await client.closed).code, 1009);
-  });
-
-  test('one that does not end is counted, and does not stay', async (t) => {
-    const { port, pool } = await startEndpoint(t, { constants: { wsPingSeconds: 1 } });
-    const client = await connectReady(port);
-    client.socket.send('['.repeat(100_000), { fin: false });
-    await until('the bytes of the message', () => pool.bytes >= 100_000);
-    assert.equal((await client.closed).code, 1008);
-    await until('nothing held', () => pool.bytes === 0);
-  });
-
-  for (const name of ['graphql-transport-ws', 'graphql-ws']) {
-    test(`a burst on ${name} is slowed, not punished`, async (t) => {
-      const endpoint = await startEndpoint(t);
-      const client = await connectReady(endpoint.port, { protocols: [name] });
-      // A page of 90 subscriptions changes four times; each query is long enough to wait for a turn.
-      for (const round of times(4)) {
-        for (const id of times(90)) client.send(subscribe(`${round}.${id}`, subscription));
-        if (round === 3) break;
-        for (const id of times(90)) client.send({ type: 'complete', id: `${round}.${id}` });
-      }
-      for (const at of times(300)) client.send(subscribe(`q${at}`, '{ a }'.padEnd(600)));
-      for (const at of times(300)) assert.equal((await client.next()).type, 'error', `query ${at}`);
-      assert.equal(endpoint.subscriptions.count().subscribers, 90);
-    });
-  }
-
-  // Each piece takes memory beside its bytes.
-  test('a message in 256 fragments is read, one more closes with 1008', async (t) => {
-    const client = await connectReady(startEndpoint(t));
-    for (const length of [256, 257]) {
-      for (const [at, character] of '{"type":"ping"}'.padEnd(length).split('').entries())
-        client.socket.send(character, { fin: at === length - 1 });
-      if (length === 256) assert.equal((await client.next()).type, 'pong');
-    }
-    assert.equal((await client.closed).code, 1008);
-  });
 });
 
 describe('operations', { concurrency: 4 }, () => {
@@ -173,6 +109,37 @@ describe('operations', { concurrency: 4 }, () => {
     await until('two operations that wait', () => waiting.length >= 2);
     for (const finish of waiting) finish(big);
     assert.equal((await ended(2)).join(), 'q10,q11');
+  });
+
+  test('what is stopped before its turn, or while its account is read, does nothing', async (t) => {
+    const { waiting, wrap: hold } = holdTurns();
+    let executed = 0;
+    let answer: ((account: undefined) => void) | undefined;
+    const execute = withExecute(() => {
+      executed += 1;
+      return big;
+    });
+    const authorize = () => new Promise<undefined>((resolve) => void (answer = resolve));
+    const wrap = (engine: Engine): Engine => ({ ...execute(hold(engine)), authorize });
+    const { port, subscriptions } = await startEndpoint(t, { wrap });
+    const client = await connectReady(port);
+    const stop = async (id: string): Promise<void> => {
+      client.send({ type: 'complete', id });
+      await client.settle();
+    };
+    client.send(query(1));
+    await stop('q1');
+    client.send(subscribe('s', subscription));
+    await client.settle();
+    for (const _ of times(5)) {
+      for (const call of waiting.splice(0)) call();
+      await turn();
+    }
+    await until('the question for the account', () => answer !== undefined);
+    await stop('s');
+    answer?.(undefined);
+    await client.settle();
+    assert.deepEqual([executed, subscriptions.count().subscribers], [0, 0]);
   });
 
   test('a fault of the service in an execution is masked, logged, and leaves the socket open', async (t) => {

@@ -12,7 +12,7 @@ const subscription = 'subscription { commentAdded { content } }';
 
 const init = { type: 'connection_init' };
 const query = subscribe('1', '{ __typename }');
-const running = subscribe('the same id', subscription);
+const running = subscribe('s', subscription);
 const operation = (rest: string): string => `{"type":"subscribe",${rest}}`;
 
 /** What is sent, and how the socket closes; a text is sent behind `connection_init`. */
@@ -34,7 +34,7 @@ const closing: readonly (readonly [what: string, readonly object[] | string, num
     const sent = [{ ...init, payload: { rejectMessage: value } }];
     return [`rejectMessage ${JSON.stringify(value).slice(0, 20)}`, sent, 4403, reason] as const;
   }),
-  ['an id in use', [running, running], 4409, 'Subscriber for the same id already exists'],
+  ['an id in use', [running, running], 4409, 'Subscriber for s already exists'],
   ['a long id in use', [0, 1].map(() => subscribe('😀'.repeat(64), subscription)), 4409],
   ['no JSON', 'hello', 4400],
   ['an empty text', '', 4400],
@@ -115,10 +115,10 @@ describe('graphql-transport-ws', () => {
     // Short ones fill more than one write; the longest one is sent without a copy.
     const lengths = [1, 500, 3_000, 2, ...Array<number>(40).fill(700), 20_000, 3, 2_100, 4];
     const contents = lengths.map((length, index) => `${index} ${'x'.repeat(length)}`);
-    // Frames of 126 and of 65,536 bytes have a longer header.
+    // Around the borders of the length of a frame (RFC 6455 §5.2).
     const empty = { id: 's', type: 'next', payload: { data: { commentAdded: { content: '' } } } };
-    const rest = JSON.stringify(empty).length;
-    contents.push('x'.repeat(126 - rest), 'x'.repeat(65_536 - rest), 'end');
+    for (const bytes of [125, 126, 127, 65_535, 65_536, 65_537])
+      contents.push('y'.repeat(bytes - JSON.stringify(empty).length));
     for (const content of contents) endpoint().comment(content);
     for (const client of clients) {
       for (const content of contents) {

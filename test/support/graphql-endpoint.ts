@@ -52,6 +52,15 @@ export function useEndpoint(options: EndpointOptions = {}): () => GraphqlEndpoin
   };
 }
 
+/** Work that waits for its turn until the test calls it. */
+export function holdTurns() {
+  const waiting: (() => void)[] = [];
+  const run: Engine['scheduler']['run'] = (work) =>
+    new Promise((resolve) => void waiting.push(() => resolve(work())));
+  const wrap = (engine: Engine): Engine => ({ ...engine, scheduler: { ...engine.scheduler, run } });
+  return { waiting, wrap };
+}
+
 /** Stops with the test that asked for it. */
 export async function startEndpoint(
   context: Pick<TestContext, 'after'>,
