@@ -21,6 +21,7 @@ const instance = read('deploy/inkwell@.service');
 const nginx = read('deploy/nginx.conf');
 const caddy = read('deploy/Caddyfile');
 const alerts = read('deploy/alerts.yaml');
+const backup = read('deploy/inkwell-backup.service');
 const { devDependencies, peerDependencies } = JSON.parse(read('package.json')) as Readonly<
   Record<'devDependencies' | 'peerDependencies', Readonly<Record<string, string>>>
 >;
@@ -56,19 +57,11 @@ const words: readonly (readonly [what: string, texts: readonly string[], says: R
   ],
   ["passes on no client's own Forwarded", [nginx], /proxy_set_header Forwarded '';/],
   ["passes on no client's own Forwarded", [caddy], /header_up -Forwarded\n/],
-  [
-    'protects the posts of each author',
-    [compose, kubernetes, unit, instance],
-    /REQUIRE_AUTH(?:=|: |, value: )owners/,
-  ],
+  ['protects posts', [compose, kubernetes, unit, instance], /REQUIRE_AUTH(?:=|: |, value: )owners/],
   ['has its port', [compose, kubernetes, unit, alerts], /^(?![^]*9090(?!, the port of))[^]*9464/],
   ['migrates first', [kubernetes], /initContainers:\n +- name: migrate\n.*\n +args: .*'migrate'\]/],
   ['backs up the database', [compose, kubernetes], /pg_dump --format=custom/],
-  [
-    'tells of a backup that failed',
-    [read('deploy/inkwell-backup.service')],
-    /^OnFailure=inkwell-backup-failed\.service$/m,
-  ],
+  ['tells of a failed backup', [backup], /^OnFailure=inkwell-backup-failed\.service$/m],
   ['restarts without a limit', [unit, instance], /^StartLimitIntervalSec=0$/m],
 ];
 

@@ -255,9 +255,10 @@ test('a signal ends at once a start while the store has not answered yet', async
 });
 
 test('a signal reaches the server that npm start has started', { skip: noNpm }, async (t) => {
+  const env = { ...process.env, PORT: '0', HOST: '127.0.0.1' };
   const child = spawn('npm', ['start'], {
     cwd: projectFolder,
-    env: { ...process.env, PORT: '0', HOST: '127.0.0.1' },
+    env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => child.kill('SIGKILL'));
