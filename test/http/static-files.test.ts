@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -67,6 +67,15 @@ describe('static files', () => {
     await writeFile(join(flaky, 'a.xyz'), 'again');
     const response = await endpoint(requestWith(), 'a.xyz');
     assert.equal(headerOf(response, 'Content-Type'), 'application/octet-stream');
+  });
+
+  it('says nothing of content with 304, and closes what would have been sent', () => {
+    const body = Readable.from('x');
+    const headers = ['Content-Type', 'a/b', 'Content-Encoding', 'gzip', 'Vary', 'Origin'];
+    const found = { status: 200, headers, etag: '"a"', body };
+    const response = toConditional(found, requestWith({ 'if-none-match': '"a"' }));
+    assert.deepEqual([response.status, response.headers], [304, ['Vary', 'Origin']]);
+    assert.ok(body.destroyed);
   });
 
   it('sends a packed text packed to those who take gzip and plain to all others', async () => {

@@ -42,16 +42,18 @@ it('a write that comes while a response is made keeps it from being cached', asy
 });
 
 it('keys and responses stay within their bytes, and the oldest give way', async () => {
-  const { store, ask } = open(6_000);
-  for (let number = 0; number < 50; number += 1) await ask(`k${number}`, 'x'.repeat(40));
+  // Each takes 688 bytes, with 100 of its key and 80 of its text.
+  const { store, ask } = open(68_800);
+  const keyOf = (number: number): string => `${number}`.padStart(100);
+  for (let number = 0; number < 150; number += 1) await ask(keyOf(number), 'x'.repeat(40));
   let seen = 0;
-  while ((await ask(`k${49 - seen}`, 'again')) !== 'again') seen += 1;
-  assert.equal(seen, Math.floor(6_000 / 591));
+  while ((await ask(keyOf(149 - seen), 'again')) !== 'again') seen += 1;
+  assert.equal(seen, 100);
   // What is out of date counts, and gives way like the rest.
   await store.todos.create(todo);
   await ask('new', 'y');
   assert.equal(await ask('new', 'again'), 'y');
-  await ask('too large', 'x'.repeat(6_001));
+  await ask('too large', 'x'.repeat(68_801));
   assert.equal(await ask('too large', 'again'), 'again');
 });
 
