@@ -51,12 +51,8 @@ export async function openBlog(t: TestContext, place: StorePlace, options: strin
     typeof options === 'string' ? { env: { REQUIRE_AUTH: options } } : options;
   const USERS_FILE = join(await createDirectory(t), 'users.json');
   await writeFile(USERS_FILE, JSON.stringify(['author', 'other', 'admin'].map(toAccount)));
-  const env = {
-    JWT_SECRET,
-    STORE_URL: await place.newUrl(t),
-    DEMO_DATA: 'false',
-    ...settings,
-  };
+  const fixed = { JWT_SECRET, STORE_URL: await place.newUrl(t), DEMO_DATA: 'false' };
+  const env = { ...fixed, ...settings };
   const start = (more: Headers) =>
     startServer(t, { ...others, env: { ...env, ...more }, probed: false });
   const one = await start({ USERS_FILE });
