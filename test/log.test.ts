@@ -52,6 +52,13 @@ test('an event is one JSON line with its time, level, name and facts', () => {
   ]);
 });
 
+test('a value of 2,000 characters is whole, and a longer one is cut with a mark', () => {
+  const { log, lines } = collect(1);
+  log('info', 'e', { whole: 'x'.repeat(2_000), cut: 'y'.repeat(2_001) });
+  const { whole, cut } = JSON.parse(lines[0] ?? '') as Record<'whole' | 'cut', string>;
+  assert.deepEqual([whole, cut], ['x'.repeat(2_000), `${'y'.repeat(2_000)}…`]);
+});
+
 test('no value puts a control character or a second line into the log', () => {
   fc.assert(
     fc.property(fc.string({ unit: anyCharacter }), (value) => {
