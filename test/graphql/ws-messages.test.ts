@@ -1,13 +1,11 @@
 /** The messages of a WebSocket: how long, how many and how slow they may be. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { ConnectionMemory } from '../../dist/memory-pool.js';
 import { holdTurns, startEndpoint } from '../support/graphql-endpoint.ts';
 import { times } from '../support/lists.ts';
 import { keepOthersServed } from '../support/prober.ts';
-import { until, within } from '../support/until.ts';
+import { until } from '../support/until.ts';
 import { connectReady, subscribe } from '../support/ws-clients.ts';
 
 keepOthersServed();
@@ -65,31 +63,6 @@ describe('messages', { concurrency: 4 }, () => {
       assert.equal(endpoint.subscriptions.count().subscribers, 90);
     });
   }
-
-  test('pings leave nothing behind, also where there is no memory', async (t) => {
-    const { port, pool } = await startEndpoint(t);
-    const { socket } = await connectReady(port);
-    const ping = async (): Promise<void> => {
-      const answered = once(socket, 'pong');
-      socket.ping('x');
-      await within(answered, 'a pong');
-    };
-    for (const _ of times(300)) await ping();
-    assert.equal(pool.bytes, 0);
-    new ConnectionMemory(pool).open().set(pool.bytesMax);
-    await ping();
-  });
-
-  test('one that is slow, and whole in time, may be followed by another', async (t) => {
-    const { port } = await startEndpoint(t, { constants: { wsPingSeconds: 2 } });
-    const client = await connectReady(port);
-    for (const at of times(2)) {
-      client.socket.send('{"type":"ping"}'.padEnd(70_000 + at), { fin: false });
-      for (const _ of times(2)) await within(once(client.socket, 'ping'), 'a ping');
-      client.socket.send(' ');
-      assert.equal((await client.next()).type, 'pong');
-    }
-  });
 
   test('one that waits when its client leaves gives its memory back', async (t) => {
     const { waiting, wrap } = holdTurns();

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { testAtLength } from '../support/long.ts';
 import { startServer } from '../support/server.ts';
 
 interface Ran {
@@ -29,6 +30,76 @@ async function writeScript(t: TestContext, name: string, text: string): Promise<
   await writeFile(path, text);
   return path;
 }
+
+const java = `
+import java.net.URI;
+import java.net.http.*;
+
+public class Client {
+  public static void main(String[] args) throws Exception {
+    // Its default version is HTTP/2: each request asks for an upgrade to h2c.
+    HttpClient client = HttpClient.newHttpClient();
+    URI posts = URI.create(args[0] + "/posts");
+    HttpRequest create = HttpRequest.newBuilder(posts)
+        .header("Content-Type", "application/json")
+        .POST(HttpRequest.BodyPublishers.ofString("{\\"title\\":\\"from Java\\",\\"content\\":\\"b\\"}"))
+        .build();
+    HttpResponse<String> made = client.send(create, HttpResponse.BodyHandlers.ofString());
+    String location = made.headers().firstValue("Location").orElse("");
+    HttpRequest read = HttpRequest.newBuilder(URI.create(args[0] + location)).build();
+    String post = client.send(read, HttpResponse.BodyHandlers.ofString()).body();
+    java.net.HttpURLConnection old =
+        (java.net.HttpURLConnection) URI.create(args[0] + location).toURL().openConnection();
+    System.out.println(made.statusCode() + " " + old.getResponseCode() + " " + post);
+  }
+}
+`;
+
+// Java compiles its program first: seconds of processor time.
+testAtLength("Java's HttpClient and HttpURLConnection are served", async (t) => {
+  const script = await writeScript(t, 'Client.java', java);
+  const server = await startServer(t);
+  const { found, output } = await run('java', '-XX:TieredStopAtLevel=1', script, server.url);
+  if (!found) return t.skip('there is no java on this machine');
+  assert.match(output, /^201 200 \{.*"title":"from Java"/);
+});
+
+test('curl --http2 is served: an upgrade that is not taken ends the connection', async (t) => {
+  const server = await startServer(t);
+  const url = `${server.url}/hello`;
+  const format = '%{http_code} %{num_connects}\n';
+  const { found, output } = await run('curl', '-sS', '--http2', '-w', format, url, url);
+  if (!found) return t.skip('there is no curl on this machine');
+  assert.deepEqual(output.match(/\d{3} \d/g), ['200 1', '200 1']);
+});
+
+const python = `
+import http.client, json, sys
+
+connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=10)
+body = json.dumps({"title": "from Python \\u00fc", "content": "b"}).encode()
+headers = {"Content-Type": "application/json"}
+connection.request("POST", "/posts", body, headers)
+made = connection.getresponse()
+made.read()
+connection.request("GET", made.headers["Location"])
+post = json.loads(connection.getresponse().read())
+# An iterable is sent chunked.
+connection.request("POST", "/posts", iter([body[:5], body[5:]]), headers, encode_chunked=True)
+chunked = connection.getresponse()
+chunked.read()
+connection.request("HEAD", "/hello")
+head = connection.getresponse()
+print(made.status, chunked.status, head.status, ascii(post["title"]))
+`;
+
+test("Python's http.client is served, with a chunked body and HEAD", async (t) => {
+  const script = await writeScript(t, 'client.py', python);
+  const server = await startServer(t);
+  const { found, output } = await run('python3', script, String(server.port));
+  if (!found) return t.skip('there is no python3 on this machine');
+  assert.equal(output, "201 201 200 'from Python \\xfc'\n");
+});
 
 const php = `<?php
 if (!extension_loaded('curl')) exit;
