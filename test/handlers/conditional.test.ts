@@ -117,6 +117,9 @@ test('what is answered has a tag, and is 304 where the client has it', async (t)
   assert.deepEqual([missing.status, missing.headers.get('etag')], [404, null]);
   const asked = await one.send('POST', '/graphql', { query: '{ allPosts { id } }' });
   assert.deepEqual([asked.status, asked.headers.get('etag')], [200, null]);
+  // What counts changes begins again with each run.
+  const next = await startServer(t);
+  assert.notEqual(await tagOf(next, '/api/articles'), await tagOf(one, '/api/articles'));
 });
 
 test('articles are patched, replaced and removed only in the state that is asked for', async (t) => {

@@ -63,15 +63,25 @@ suite('the limits of uploads', () => {
 
 test('a download counts its list, and keeps its files, until its client is gone', async (t) => {
   const files = times(10_000).map((at) => {
-    return { storedName: `${at}`, temporaryName: `${at}`, size: 4_000, place: at, owner: null };
+    const storedName = `${at}`.padStart(2_000, '0'); // a head is longer than what is behind it
+    return { storedName, temporaryName: '', size: 0, place: at, owner: null };
   });
-  async function* read(): AsyncGenerator<Buffer, void, undefined> {
-    yield Buffer.alloc(4_000);
+  let [kept, opened] = [0, 0];
+  async function* open(): AsyncGenerator<Buffer, void, undefined> {
+    opened += 1;
+    try {
+      yield Buffer.alloc(0);
+    } finally {
+      opened -= 1;
+    }
   }
-  let kept = 0;
   const uploads: Pick<Uploads, 'list' | 'read' | 'keepReplaced'> = {
     list: () => files,
-    read: async () => read(),
+    read: async () => {
+      const content = open();
+      await content.next();
+      return content;
+    },
     keepReplaced: () => {
       kept += 1;
       return () => (kept -= 1);
@@ -94,6 +104,7 @@ test('a download counts its list, and keeps its files, until its client is gone'
   assert.deepEqual([pool.bytes, kept], [10_000 * 1_024 + 262_144, 1]);
   slow.socket.destroy();
   await until('an empty pool', () => pool.bytes === 0 && kept === 0);
+  assert.equal(opened, 0);
   pool.open().set(pool.bytesMax);
   assert.equal((await ask(t, port, get('/'))).status, 503);
   await until('the end of the download that was refused', () => kept === 0);

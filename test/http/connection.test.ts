@@ -99,7 +99,7 @@ test('a stop waits for a response under way, then ends its connection at once', 
   assert.ok(idle && streaming && waiting);
   await idle.ask(get('/hello'));
   body.push('first ');
-  streaming.send(get('/stream'));
+  streaming.send(get('/stream') + get('/hello'));
   waiting.send(get('/slow'));
   await asked.opened;
   const started = performance.now();
@@ -111,6 +111,8 @@ test('a stop waits for a response under way, then ends its connection at once', 
   body.push('last');
   body.push(null);
   assert.equal((await streaming.response()).body.toString(), 'first last');
+  const late = await streaming.response();
+  assert.deepEqual([late.status, late.headers.get('retry-after')], [503, '5']);
   await stopped;
   assertWithin(5_000, performance.now() - started);
 });

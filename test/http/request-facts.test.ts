@@ -74,8 +74,23 @@ test('of 10,001 requests under way with a trace the oldest is forgotten', () => 
   };
   // Without ADMIN_PORT nothing is read for metrics.
   const { observer, log } = createMonitor(readConfig({}), deps as unknown as MonitorDeps);
-  for (let at = 0; at <= 10_000; at += 1)
-    observer.begin({ id: `${at}`, header: () => traceparent } as unknown as HttpRequest);
+  const begin = (id: string): HttpRequest => {
+    const request = { id, method: 'GET', header: () => traceparent } as unknown as HttpRequest;
+    observer.begin(request);
+    return request;
+  };
+  for (let at = 0; at <= 10_000; at += 1) {
+    // One that has ended takes no place.
+    const times = { waitedMilliseconds: 0, milliseconds: 0 };
+    observer.end({
+      request: begin(`over ${at}`),
+      status: 204,
+      madeStatus: 204,
+      bytes: 0,
+      ...times,
+    });
+    begin(`${at}`);
+  }
   for (const requestId of ['0', '1']) log('info', 'a', { requestId });
   const traces = lines.map((facts) => facts?.['trace_id']);
   assert.deepEqual(traces, [undefined, '0af7651916cd43dd8448eb211c80319c']);

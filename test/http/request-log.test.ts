@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
-import { connectRaw } from '../support/raw-client.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.ts';
 import { readConfig } from '../../dist/config.js';
 import type { Log } from '../../dist/log.js';
@@ -95,6 +96,15 @@ async function startLogged(
   const { observer } = createMonitor(readConfig({ LOG_REQUESTS: logRequests }), deps);
   return { ...(await startHttp(context, { routes, observer })), logged: lines };
 }
+
+test('the bytes of a stream are its own, not those of its connection', async (t) => {
+  const stream: Handler = () => ({ status: 200, headers: [], body: Readable.from(['a', 'b']) });
+  const server = await startLogged(t, 'all', { 'GET /': stream });
+  const client = await connectRaw(t, server.port);
+  for (const _ of [1, 2]) await client.ask(get('/'));
+  const [first, second] = await requestsOf(server, 2);
+  assert.equal(second?.['bytes'], first?.['bytes']);
+});
 
 const fault = {
   'GET /fault': () => {
