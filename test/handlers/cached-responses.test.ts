@@ -63,6 +63,9 @@ it('a query in a body of 65,536 bytes is kept, and in a longer one not', async (
     for (const _ of [1, 2]) assert.match(await ask(server, body), /^200 /);
     assert.equal(await countCached(server), length === 65_536 ? 1 : 0);
   }
+  // What is refused may be answered the next time.
+  for (const _ of [1, 2]) assert.match(await ask(server, '{'), /^400 /);
+  assert.equal(await countCached(server), 1);
 });
 
 it('in memory a response may take half of what the caches take together', async (t) => {
