@@ -21,12 +21,12 @@ const groups = [
   /^(?:http|domain|records|auth)\//,
   /^handlers\/[a-f]/,
   /^handlers\//,
-  /^graphql\/[a-q]/,
+  /^(?:graphql\/[a-q]|store\/[a-o])/,
   /^graphql\//,
-  /^store\/[a-o]/,
   /^store\/postgres-/,
   /^store\//,
-  /^(?:commands\/|[^/]+$)/,
+  /^commands\//,
+  /^[^/]+$/,
 ];
 
 const source = fileURLToPath(new URL('../test', import.meta.url));
