@@ -130,3 +130,12 @@ test('a request for comments of all posts is within its budget', async (t) => {
     assert.equal(errors === undefined, isAllowed, query);
   }
 });
+
+test('a page of long comments ends before its limit, with a link', async (t) => {
+  const blog = await openBlog(t, inMemory, 'owners');
+  const post = await blog.post('PUBLISHED');
+  // Fifty are read at once, and are a mebibyte.
+  for (const _ of times(52)) await blog.comment(post, 'x'.repeat(21_000));
+  const pages = await readPages(blog.one, '/comments?limit=60');
+  assert.deepEqual([pages[0]?.length, pages[1]?.length], [50, 2]);
+});

@@ -2,10 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { overloaded } from '../../dist/errors.js';
+import type { HttpRequest } from '../../dist/http/message.js';
+import { createRecordResponses } from '../../dist/records/record-responses.js';
 import { file, form, refusal } from '../support/files.ts';
 import { type Sent, startServer, type TestServer } from '../support/server.ts';
 import { stores } from '../support/stores.ts';
 
+type RecordDeps = Parameters<typeof createRecordResponses>[0];
 const prefer = { Prefer: 'respond-async, Return="representation"' };
 
 interface Entry {
@@ -95,4 +99,17 @@ test('an upload answers with what was stored as GET /files describes it', async 
   const one = await upload(server, { part: file('1', 'one.png'), name: 'x' });
   const [entry] = (await one.json()) as readonly Entry[];
   assert.deepEqual([entry?.name, entry?.type], ['one.png', 'image/png']);
+});
+
+test('what is stored is 201, without its record, where the store does not answer then', async () => {
+  const responses = { read: () => ({}) };
+  const { created } = createRecordResponses({ responses } as unknown as RecordDeps);
+  const find = (): never => {
+    throw overloaded('The store is away.');
+  };
+  const route = { key: 'post', find, toId: (text: string) => text, noun: 'post', toJson: String };
+  const request = { header: () => prefer.Prefer } as unknown as HttpRequest;
+  const responding = Promise.resolve(created(route, () => undefined)(request, '1', '/posts/1'));
+  const told = await responding.then(({ status, body }) => [status, body], String);
+  assert.deepEqual(told, [201, undefined]);
 });
