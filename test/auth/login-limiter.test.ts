@@ -60,6 +60,8 @@ test('the lock ends a minute after the first failure', async (t) => {
   assert.equal(await outcomeOf('ann', '192.0.2.1'), 'entered');
   fail('ann', '192.0.2.1', 2);
   assert.equal(await outcomeOf('ann', '192.0.2.1'), 'entered');
+  fail('ann', '192.0.2.1');
+  assert.equal(await outcomeOf('ann', '192.0.2.1'), `${locked} 60`);
 });
 
 test('a success clears the account for that address, and nothing else', async (t) => {

@@ -65,3 +65,22 @@ test('values that wait are bounded in bytes too; one may wait however long it is
   assert.equal(topic.size, 0);
   await assert.rejects(slow.next(), { code: 'overloaded' });
 });
+
+test('who leaves is told at once, and who comes after the last one is followed anew', async () => {
+  const ignore = (): void => undefined;
+  let publish: (value: number) => void = ignore;
+  const follow = (listener: typeof publish) => {
+    publish = listener;
+    return () => void (publish = ignore);
+  };
+  const topic = createTopic<number>({ ...unweighed, queueMax: 2, follow });
+  const now = <T>(promise: Promise<T>) => Promise.race([promise, new Promise(setImmediate)]);
+  for (const value of [1, 2]) {
+    const subscriber = topic.subscribe();
+    publish(value);
+    assert.deepEqual(await now(subscriber.next()), { value, done: false });
+    const pending = subscriber.next();
+    void subscriber.return?.();
+    assert.deepEqual(await now(pending), { value: undefined, done: true }, `${value}`);
+  }
+});
