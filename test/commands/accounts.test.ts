@@ -136,7 +136,7 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
 
   it('refuses what cannot be, with one line, and changes nothing', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    await here('add zoe --email z@example.org', env, ink);
+    await here('add zoe --email z@example.org', env, 'twelve chars');
     await here('add ann --email ann@example.org --role USER --role ADMIN', env, ink);
     const other = 'add bob --email x@example.org';
     for (const [args, input, fault] of [
