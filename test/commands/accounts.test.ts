@@ -137,7 +137,7 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
   it('refuses what cannot be, with one line, and changes nothing', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     await here('add zoe --email z@example.org', env, 'twelve chars');
-    await here('add ann --email ann@example.org --role USER --role ADMIN', env, ink);
+    await here('add ann --email ann@example.org --role USER --role ADMIN', env, 'x'.repeat(1_024));
     const other = 'add bob --email x@example.org';
     for (const [args, input, fault] of [
       ['add ann --email x@example.org', ink, /"ann" already exists/],
