@@ -1,7 +1,9 @@
 /** What `import` refuses, by its line, and what is in the store then: nothing of it (R50). */
 
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
+import { readLines } from '../../dist/commands/lines.js';
 import { durableStores } from '../support/stores.ts';
 import { importTo, newPlace } from '../support/transfer.ts';
 import { account, article, comment, content, end } from '../support/transfer-lines.ts';
@@ -13,7 +15,7 @@ const anAccount = { kind: 'account', ...account('scrypt$1$1$1$a$b') };
 /** Lines that follow the header, of which the last one is refused. */
 const refused: readonly (readonly [what: string, lines: readonly unknown[], reason: RegExp])[] = [
   ['no JSON', ['{"kind":'], /it is not JSON/],
-  ['another value', ['[]'], /must be an object/],
+  ['what follows blank lines', ['', ' \t\r', '[]'], /must be an object/],
   ['a long line', [`"${'x'.repeat(16_777_216)}"`], /is longer than 16777216 bytes/],
   ['a second header', [header], /format is no member of a post/],
   ['an unknown kind', [{ kind: 'page' }], /kind is not known/],
@@ -52,6 +54,18 @@ const refused: readonly (readonly [what: string, lines: readonly unknown[], reas
 function nested(levels: number): string {
   return `{"id":1,"title":"a","b":${'['.repeat(levels)}${']'.repeat(levels)}}`;
 }
+
+it('lines are taken up to their limit, however they arrive', async () => {
+  const read = async (...chunks: readonly string[]): Promise<string> => {
+    const lines: string[] = [];
+    const input = Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
+    for await (const { number, bytes } of readLines(input, 4))
+      lines.push(`${number}${bytes.toString()}`);
+    return lines.join();
+  };
+  assert.equal(await read('aa', 'aa\n\nb', 'bbb\ncccc'), '1aaaa,3bbbb,4cccc');
+  await assert.rejects(read('aaaa\nbb', 'bbb\n'), /^Error: Line 2: is longer than 4 bytes\.$/);
+});
 
 for (const [at, each] of durableStores.entries()) {
   describe(`import to a store ${each.name}`, { skip: each.skip }, () => {

@@ -23,6 +23,13 @@ const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
 for (const each of durableStores) {
   describe(`import to a store ${each.name}`, { skip: each.skip }, () => {
+    it('takes a text of which each character is an escape of six', async (t) => {
+      const place = { ...(await newPlace(t, each)), BODY_BYTES_MAX: '4000000' };
+      const long = { ...post, content: '\u0001'.repeat(3_000_000) };
+      const { output } = await importTo(place, toText([header, author, long, end]));
+      assert.match(output, /^Stored 2 records;/);
+    });
+
     it('refuses a record that is there with other values, and skips one with the same', async (t) => {
       const place = await newPlace(t, each);
       const said = 'Stored 7 records; 0 were there already.\n';

@@ -7,9 +7,11 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Client } from 'pg';
 import { codeOf } from '../../dist/errors.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openStore } from '../../dist/store/open.js';
+import type { Comment } from '../../dist/store/model.js';
 import { openStore as openPostgresStore } from '../../dist/store/postgres/open.js';
 import { allOf, pluck, times } from '../support/lists.ts';
 import { skipPostgres as skip } from '../support/postgres.ts';
@@ -64,17 +66,38 @@ test('a node that watches hears what all programs store from then on', { skip },
   const url = await database.emptyDatabase();
   const [node, other] = [await openOn(t, url), await openOn(t, url)];
   const { id } = await node.posts.create({ title: 'a', content: 'b', authorId: null });
+  let leave: (() => void) | undefined;
   for (let again = 0; again < 2; again += 1) {
     await other.comments.add(id, 'of before');
     const heard: string[] = [];
     const stop = node.comments.watch(({ comment: { content } }) => heard.push(content));
+    leave?.(); // once more, when the next one listens
     await node.comments.add(id, 'own');
     await other.comments.add(id, 'of another');
     await database.query(url, insert(id, 'of SQL'));
     await until('three comments', () => heard.length >= 3);
-    stop?.();
+    leave = stop ?? undefined;
+    leave?.();
     await node.comments.add(id, 'not watched');
     assert.deepEqual(heard, ['own', 'of another', 'of SQL'], `round ${again}`);
+  }
+});
+
+test('other nodes are told of each comment, also of one that is approved', { skip }, async (t) => {
+  const url = await database.emptyDatabase();
+  const { posts, comments } = await openOn(t, url);
+  const listener = new Client({ connectionString: url });
+  t.after(() => listener.end());
+  let told = 0;
+  listener.on('notification', () => (told += 1));
+  await listener.connect();
+  await listener.query('LISTEN inkwell_comments');
+  const { id } = await posts.create({ title: 'a', content: 'b', authorId: null });
+  const waiting = (await comments.add(id, 'waits', { isPending: true })) as Comment;
+  const add = () => comments.add(id, 'c');
+  for (const [at, act] of [add, add, () => comments.approve(waiting.id)].entries()) {
+    await act();
+    await until(`notification ${at}`, () => told === at + 1);
   }
 });
 
