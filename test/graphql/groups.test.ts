@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
+import { SharedEvent } from '../../dist/graphql/events/shared-event.js';
+import { ConnectionMemory, MemoryPool } from '../../dist/memory-pool.js';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.ts';
 import { times } from '../support/lists.ts';
 import { made } from '../support/made.ts';
@@ -16,6 +18,20 @@ async function connect(t: TestContext, endpoint: GraphqlEndpoint): Promise<HandC
   t.after(() => client.socket.terminate());
   return client;
 }
+
+test('a long event counts for each connection, and once for the pool, until all have taken it', () => {
+  const pool = new MemoryPool(1_000_000);
+  const [first, second] = [new ConnectionMemory(pool), new ConnectionMemory(pool)];
+  const facts = { id: 'a', place: 1, isSameIteration: false };
+  const event = new SharedEvent(Buffer.alloc(10_000), pool, facts);
+  const [take, takeToo] = [event.reserve(first), event.reserve(second)];
+  const held = (): readonly number[] => [first.bytes, second.bytes, pool.bytes];
+  assert.deepEqual(held(), [10_000, 10_000, 10_000]);
+  take();
+  assert.deepEqual(held(), [0, 10_000, 10_000]);
+  takeToo();
+  assert.deepEqual(held(), [0, 0, 0]);
+});
 
 describe('a group', () => {
   test('has the watchers of 2,000 posts, each of whom gets the comments of one', async (t) => {
