@@ -33,6 +33,15 @@ test('a long event counts for each connection, and once for the pool, until all 
   assert.deepEqual(held(), [0, 0, 0]);
 });
 
+test('nobody joins once all are ended', async (t) => {
+  const endpoint = await startEndpoint(t);
+  const client = await connect(t, endpoint);
+  endpoint.subscriptions.close();
+  const { type, payload } = await client.ask(subscribe('s', ofPost));
+  assert.equal(type, 'error');
+  assert.match(JSON.stringify(payload), /"code":"UNAVAILABLE"/);
+});
+
 describe('a group', () => {
   test('has the watchers of 2,000 posts, each of whom gets the comments of one', async (t) => {
     const endpoint = await startEndpoint(t);

@@ -43,6 +43,19 @@ async function openBehind(t: TestContext, text: string) {
   return { pool, state, direct };
 }
 
+test('a statement is timed in milliseconds', { skip }, async (t) => {
+  const took: [string, number][] = [];
+  const timed = (kind: string, milliseconds: number): void => void took.push([kind, milliseconds]);
+  const server = await createServer(await database.emptyDatabase());
+  const pool = new Pool(server, { ...options, timed });
+  t.after(() => pool.close());
+  await pool.read(sql`SELECT pg_sleep(0.1)`);
+  const [[kind, milliseconds] = ['', 0]] = took;
+  assert.equal(kind, 'read');
+  // More where the machine is busy.
+  assert.ok(milliseconds > 99, `${milliseconds} ms`);
+});
+
 describe('connections to PostgreSQL', { skip }, () => {
   it('that are lost in a read are replaced once, in a write never', async (t) => {
     const { pool, state, direct } = await openBehind(t, 'made');
