@@ -43,7 +43,7 @@ test('more than 200 lines of the log in a second are counted, not written', asyn
 
 test('50,000 values of a body are read, more are 413 wherever JSON is sent (R39)', async (t) => {
   const server = await start(t);
-  const [{ id }] = (await server.get('/posts')) as [{ id: string }];
+  const [{ id }] = await server.read<[{ id: string }]>('/posts');
   const bodies = [
     ['POST', '/posts', { title: 'a', content: 'b' }],
     ['PUT', `/posts/${id}`, { title: 'a', content: 'b' }],
@@ -80,7 +80,7 @@ test('1,000 operations of a patch are applied, one more is 413', async (t) => {
   };
   assert.equal((await patch(1_000)).status, 204);
   assert.match(await saidBy(await patch(1_001)), /^413 /);
-  const { tags } = (await server.get('/api/articles/1')) as { readonly tags: unknown[] };
+  const { tags } = await server.read<{ readonly tags: unknown[] }>('/api/articles/1');
   assert.equal(tags.length, 1_002);
 });
 

@@ -52,7 +52,7 @@ test('a client that is not read for now is kept, and can be closed', async (t) =
   for (const at of times(200)) client.send(subscribe(`${at}`, '{ __typename }'));
   await until('ten operations', () => waiting.length === 10);
   // In the time of four pings it answers none, as none is sent.
-  for (const _ of times(4)) await once(other.socket, 'ping');
+  for (const _ of times(4)) await within(once(other.socket, 'ping'), 'a ping');
   endpoint.comment('x');
   assert.equal((await client.next()).id, 's');
   for (const _ of times(1_100)) endpoint.comment('x');

@@ -15,7 +15,6 @@ export async function start(t: TestContext, env: Record<string, string> = {}) {
       const text = typeof body === 'string' ? body : JSON.stringify(body);
       return server.fetch(path, { method: 'PATCH', headers: { 'Content-Type': type }, body: text });
     },
-    get: async (path: string): Promise<unknown> => (await server.fetch(path)).json(),
   };
 }
 
